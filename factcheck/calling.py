@@ -1,0 +1,105 @@
+"""Call a component, whether its method is a plain function or a coroutine function, and examine what it returns."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import contextlib
+import contextvars
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import anyio.to_thread
+from pydantic import ValidationError
+
+from factcheck.errors import FactcheckError, PluginContractError
+from factcheck.registry import first_line
+from factcheck.schema import Model
+
+M = TypeVar("M", bound=Model)
+
+
+async def call(function: Callable[..., Any], *args: object, may_hang: bool = False) -> Any:
+    """Await ``function(*args)``; a plain function runs in a worker thread, abandoned when the caller is cancelled.
+
+    With ``may_hang`` that is a thread of its own, for which not even the interpreter waits at its exit. What a component
+    raises to end the program or the task is raised as RuntimeError: it must cost no more than its own result.
+    """
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args)
+        work = functools.partial(function, *args)
+        result = await (_in_own_thread(work) if may_hang else anyio.to_thread.run_sync(work, abandon_on_cancel=True))
+        return await result if inspect.isawaitable(result) else result
+    except SystemExit as error:
+        raise RuntimeError(f"it called sys.exit({error.code!r})") from error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise RuntimeError("it was cancelled from inside") from error
+
+
+async def _in_own_thread(work: Callable[[], Any]) -> Any:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # another event loop, whose threads keep no interpreter alive
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+    reply: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not reply.done():
+            reply.set_result((value, error))
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = context.run(work)
+        except BaseException as caught:  # SystemExit too would end this thread and leave the caller waiting
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, value, error)
+
+    _thread.start_new_thread(run, ())
+    value, error = await reply
+    if error is not None:
+        raise error
+    return value
+
+
+def examined(found: object, kind: type[M], role: str, name: str) -> M:
+    """Return what a component returned as a valid ``kind``; raise PluginContractError if it is none.
+
+    It is validated anew, because ``model_construct`` and ``model_copy`` make models that nothing has validated.
+    """
+    if not isinstance(found, kind):
+        raise broken(role, name, f"it returned a {type(found).__name__}, not a {kind.__name__}")
+    try:
+        return kind.model_validate(found.model_dump(warnings=False))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "whole"
+        raise broken(role, name, f"the {place} of a {kind.__name__} is not valid: {first['msg']}") from error
+
+
+def examined_list(found: object, kind: type[M], role: str, name: str) -> list[M]:
+    """Return what a component returned as a list of valid ``kind``; raise PluginContractError if it is none."""
+    if not isinstance(found, Sequence) or isinstance(found, str | bytes):
+        raise broken(role, name, f"it returned a {type(found).__name__}, not a list of {kind.__name__}")
+    return [examined(item, kind, role, name) for item in found]
+
+
+def broken(role: str, name: str, rule: str) -> PluginContractError:
+    """Return the error for a component that broke a rule of its role."""
+    return PluginContractError(
+        f"{role} '{name}' broke its contract: {rule}.", plugin=name, hint="Run the checks of factcheck.testing on it."
+    )
+
+
+def reason_of(error: BaseException) -> str:
+    """Describe an exception on one line of at most 500 characters, never empty; those of factcheck by their message."""
+    text = " ".join(str(error).split()) if isinstance(error, FactcheckError) else first_line(error)
+    return text[:500]

@@ -1,0 +1,1 @@
+"""Tables and fitted parameters that ship with the package."""
