@@ -1,0 +1,1 @@
+"""Work on text without a model: tokens, blocks, sentences, kinds and subjects."""
