@@ -1,0 +1,1 @@
+"""Packaged corpora, one folder each: ``corpus.jsonl``, ``manifest.json``, ``CARD.md``."""
