@@ -1,0 +1,1 @@
+"""Deterministic comparers of a claim with its evidence."""

@@ -1,0 +1,170 @@
+"""Compare what a claim says to do or not to do with what the evidence says of the same drug, test or measure.
+
+The polarity of a clause is for (use, safe, recommended), against (avoid, contraindicated, not recommended) or open. Where
+medspacy or negspacy is installed their ConText and NegEx rules add negations that the table of cues does not list.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from factcheck.checkers.align import AlignmentChecker, Candidate, Surroundings, align, findings_of
+from factcheck.checkers.cues import any_of
+from factcheck.checkers.reading import Clause, drug_names, read
+from factcheck.schema import Claim, Evidence, Finding, Relation
+
+Polarity = Literal["for", "against"]
+
+_ACT = (
+    r"(?:us(?:e|ed|ing)|tak(?:e|en|ing)|giv(?:e|en|ing)|combin(?:e|ed|ing)|start(?:ed)?|add(?:ed)?|prescrib(?:e|ed)|"
+    r"offer(?:ed)?|exceed(?:ed)?|"
+    r"co-?prescrib(?:e|ed)|continu(?:e|ed)|repeat(?:ed)?|switch(?:ed)?|administer(?:ed)?|mix(?:ed)?|order(?:ed)?|"
+    r"perform(?:ed)?|receiv(?:e|ed)|appl(?:y|ied)|recommend(?:ed)?|consider(?:ed)?|breastfeed|drive)"
+)
+_GOOD = (
+    r"(?:recommended|advised|suitable|safe|appropriate|indicated|acceptable|encouraged|needed|required|necessary|"
+    r"an? (?:(?!poor|bad|wrong|last)\w+ )?(?:option|alternative|substitute|choice)|well tolerated|useful|effective|"
+    r"licensed|approved|justified|of benefit|beneficial)"
+)
+_NOT = r"(?:(?:must|should|do|does|could|can|may|need)(?: not|n['’]t| never|not)|can['’]t)"
+_AGAINST = any_of(
+    r"\bavoid(?:ed|ing|s|ance)?\b",
+    r"\bcontra-?indicat\w+",
+    rf"\b{_NOT}(?: \w+ly)?(?: be)?(?: \w+ly)? {_ACT}\b",
+    rf"\bnever(?: be)?(?: \w+ly)? {_ACT}\b",
+    rf"\bnot (?:to )?(?:be )?(?:routinely |generally |usually |normally |currently )?(?:{_GOOD}|{_ACT})\b",
+    r"\bnot (?:an? |the )?(?:\w+ )?(?:first|second)[- ](?:line|choice)\b",
+    r"\b(?:poor|bad|wrong) (?:choice|option|alternative)\b",
+    r"\bno longer (?:recommended|advised|used|first)\b",
+    r"\brecommended against\b",
+    r"\badvis\w+ against\b",
+    r"\bunsafe\b",
+    r"\bunsuitable\b",
+    r"\binappropriate\b",
+    r"\binadvisable\b",
+    r"\bno (?:place|role|value)\b",
+    r"\bineffective\b",
+    r"\bleave\b[\w ]{0,20} alone\b",
+    r"\bwithh(?:old|eld)\b",
+    r"\b(?:is|are|be) (?:stopped|discontinued|withdrawn)\b",
+    r"\b(?:stop|discontinue|withdraw) (?:the |it\b|taking|using|this)",
+    r"\blittle (?:or no )?(?:evidence of )?(?:benefit|effect|value)\b",
+    r"\bno (?:clear |meaningful |proven |added |net |discernible |significant )?(?:benefit|effect|advantage)\b",
+    r"\bfail(?:ed|s)? to (?:show|improve|prevent|eradicate)\b",
+    r"\bno outcome data\b",
+    r"\bno (?:\w+ )?evidence (?:of (?:\w+ )?(?:benefit|effect|efficacy)|(?:to support|for|in favou?r of)\b)",
+    r"\bno (?:\w+ )?evidence that (?:\w+ ){1,3}(?:helps?|works?|improves?|prevents?|reduces?|shortens?|speeds?|benefits?)\b",
+    r"\brefrain from\b",
+    r"\bdiscouraged\b",
+    r"\bomit(?:ted)?\b",
+    r"\bbanned\b",
+    r"\b(?:not|n't) (?:been )?(?:shown|proven|established|demonstrated)\b",
+    r"\bunnecessary\b",
+    r"\binferior\b",
+    r"\bdangerous\b",
+    r"\bharmful\b",
+    r"\bprohibited\b",
+    r"\bhazardous\b",
+    r"\bnot treated with\b",
+)
+_FOR = any_of(
+    (
+        rf"\b(?:is|are|was|were|be|been|remains?|considered|strongly|usually|generally|routinely) (?:(?:\w+ly|the|"
+        rf"also|still) )?(?:{_GOOD}|preferred)\b"
+    ),
+    r"\bsafe (?:with|in|alongside|to|during|for|and|at)\b",
+    r"\bsuitable (?:with|in|alongside|for)\b",
+    r"\bfirst[- ](?:line|choice)\b",
+    r"\b(?:drugs?|treatment|agent) of choice\b",
+    rf"\b(?:can|may|could|should|must) (?:safely )?(?:be )?(?:also )?(?:safely )?{_ACT}\b",
+    r"\b(?:widely|commonly|usually|routinely) used\b",
+    r"\b(?:should|must|do) not (?:be )?(?:delay(?:ed)?|postponed?)\b",
+    r"^\W*(?:please |then |also |instead,? |yes,? )?(?:use|give|start|take|add|prescribe|offer|choose|continue)\b",
+    r"\bcarry on\b",
+    r"\b(?:needs?|requires?) no (?:change|adjustment|reduction)\b",
+    r"\bno (?:meaningful|significant|relevant|important|clinically relevant) (?:effect|interaction|impact)\b",
+    r"\bthe preferred\b",
+    r"\bpreferred (?:step|treatment|option|agent|drug)\b",
+    r"\bsuits\b",
+    r"\bproven to\b",
+    r"\b(?:it is|that is|is) (?:ok|okay|fine|all right|reasonable) to\b",
+    r"\brecommended (?:for|in|as|to|treatment|regimen|option)\b",
+    r"\bdo(?:es)? not (?:stop|need to stop|interact)\b",
+    r"\bin favour of\b",
+)
+# "no contraindication", "is not contraindicated", "need not be avoided": the cue is there to be denied.
+_TAKEN_BACK = re.compile(
+    r"(?P<open>\b(?:if|whether|unless)\b[^.;]*)?(?:\b(?:no|not|without|nor|never|(?P<unless>unless))|n['’]t)(?: \w+){0,3} $",
+    re.IGNORECASE,
+)
+_REACH = 200
+_SAME_DRUG = 0.9
+_EXPLANATION = "the passage says “{theirs}”, the answer “{ours}”"
+
+
+class Stand(NamedTuple):
+    """Hold the polarity of a clause and the cue at ``text[start:end]`` that shows it."""
+
+    polarity: Polarity
+    start: int
+    end: int
+
+
+@functools.lru_cache(maxsize=20_000)
+def polarity_of(text: str) -> Stand | None:
+    """Return what a clause says for or against an action, None if it says neither; a cue against outweighs one for.
+
+    >>> polarity_of("Aspirin should be avoided").polarity, polarity_of("Aspirin can be taken").polarity
+    ('against', 'for')
+    """
+    match = _AGAINST.search(text)
+    if match:
+        denied = _TAKEN_BACK.search(text, max(0, match.start() - _REACH), match.start())
+        if denied is None:
+            return Stand("against", *match.span())
+        if denied["open"] is None and denied["unless"] is None:
+            return Stand("for", denied.start(), match.end())
+    match = _FOR.search(text)
+    return Stand("for", *match.span()) if match else None
+
+
+class AssertionChecker(AlignmentChecker):
+    """Compare the polarity of a claim's clauses with that of evidence clauses on the same drug or measure."""
+
+    def check(self, claim: Claim, evidence: Evidence) -> list[Finding]:
+        """Return at most one finding a clause, on the field ``assertion``."""
+        if not evidence.passages:
+            return []
+        surroundings = Surroundings(claim, read(claim, evidence))
+        findings = []
+        for clause in surroundings.reading.claim.clauses:
+            stand = polarity_of(clause.text)
+            if stand is None:
+                continue
+            span = (clause.start + stand.start, clause.start + stand.end)
+            alignment = align("assertion", list(assertion_candidates(surroundings, clause, stand)), self.weights)
+            said = claim.text[span[0] : span[1]].strip()
+            findings += findings_of(alignment, field="assertion", said=said, span=span, explain=_EXPLANATION)
+        return findings
+
+
+def assertion_candidates(surroundings: Surroundings, clause: Clause, stand: Stand) -> Iterator[Candidate]:
+    """Yield every clause of the evidence that says something for or against an action."""
+    reading = surroundings.reading
+    drugs = clause.drugs or reading.claim.drugs or drug_names(surroundings.claim.context)
+    span = (clause.start + stand.start, clause.start + stand.end)
+    for _, sentence in surroundings.sentences():
+        for other in sentence.clauses:
+            theirs = polarity_of(other.text)
+            if theirs is None:
+                continue
+            place = (other.start + theirs.start, other.start + theirs.end)
+            features = surroundings.features(span, drugs, sentence, place)
+            if drugs and features["drug"] < _SAME_DRUG:
+                continue
+            features["clause"] = reading.affinity(clause.terms | reading.context, other.terms | sentence.topic)
+            relation: Relation = "agrees" if theirs.polarity == stand.polarity else "negated"
+            yield Candidate(relation, sentence, *place, features)

@@ -1,0 +1,74 @@
+"""Know whom a sentence speaks of, so that a child's dose is not compared with an adult's."""
+
+from __future__ import annotations
+
+import functools
+
+from factcheck.checkers.cues import any_of
+
+_PATTERNS = {
+    "child": any_of(
+        r"\bchild(?:ren|hood|'s)?\b",
+        r"\bpa?ediatric",
+        r"\binfants?\b",
+        r"\bbab(?:y|ies)\b",
+        r"\bnewborns?\b",
+        r"\bneonat\w+",
+        r"\btoddlers?\b",
+        r"\bteenagers?\b",
+        r"\badolescents?\b",
+        r"\b(?:[1-9]|1[0-7])[- ]year[- ]old",
+        r"\b\d+[- ](?:week|month)s?[- ]old",
+        r"\bmy (?:son|daughter)\b",
+        r"\bschool-age",
+    ),
+    "adult": any_of(
+        r"\badults?\b",
+        r"\b(?:1[89]|[2-9]\d)[- ]year[- ]old",
+        r"\belderly\b",
+        r"\bolder (?:people|adults|patients)\b",
+        r"\bI'?m (?:1[89]|[2-9]\d)\b",
+    ),
+    "pregnant": any_of(r"\bpregnan\w+", r"\bgestation\w*", r"\btrimester\b", r"\bantenatal"),
+    "renal": any_of(
+        r"\brenal (?:impairment|failure|disease)",
+        r"\bkidney (?:disease|failure|impairment)",
+        r"\beGFR\b",
+        r"\bcreatinine clearance\b",
+        r"\bCrCl\b",
+        r"\bdialysis\b",
+        r"\bCKD\b",
+    ),
+    "hepatic": any_of(
+        r"\bhepatic (?:impairment|failure)",
+        r"\bliver (?:disease|failure|impairment)",
+        r"\bcirrhosis\b",
+        r"\bChild-Pugh\b",
+    ),
+}
+_OPPOSED = (("child", "adult"),)
+_SPECIAL = ("pregnant", "renal", "hepatic")
+
+
+@functools.lru_cache(maxsize=20_000)
+def populations(text: str) -> frozenset[str]:
+    """Return the populations that a text names: child, adult, pregnant, renal, hepatic."""
+    return frozenset(name for name, pattern in _PATTERNS.items() if pattern.search(text))
+
+
+def comparability(claim: str, surroundings: str, sentence: str, title: str) -> float:
+    """Return in (0, 1] how far a sentence speaks of the claim's population.
+
+    ``claim`` is the claim's text, ``surroundings`` its context and question. A child against an adult gives 0.25; a
+    sentence about a special population that the claim's side never mentions gives 0.6; silence on either side gives 1.
+    """
+    ours = populations(claim) or populations(surroundings)
+    everywhere = populations(f"{claim} {surroundings}")
+    theirs = populations(sentence) or populations(title)
+    for left, right in _OPPOSED:
+        for one, other in ((left, right), (right, left)):
+            if one in ours and other not in ours and other in theirs and one not in theirs:
+                return 0.25
+    if any(group in theirs and group not in everywhere for group in _SPECIAL):
+        return 0.6
+    return 1.0

@@ -1,0 +1,143 @@
+"""Compare the values of a claim with the values of the evidence that are about the same matter."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator
+
+from factcheck.checkers.align import Candidate, Surroundings, Weights, align, findings_of
+from factcheck.checkers.parse_quantities import find_quantities
+from factcheck.checkers.quantities import Quantity, compare
+from factcheck.checkers.reading import Reading, drug_names
+from factcheck.schema import Claim, Finding, Relation
+
+_DOSE_DIMENSIONS = frozenset({"mass", "[iu]", "volume", "substance"})
+_SMALL_NUMBER = 4
+# Another drug's dose says nothing about this one's.
+_UNRELATED = 0.5
+# Nor does an adult's dose speak against a child's.
+_OTHER_PEOPLE = 0.3
+# Among more values than these, some product of two comes out right by chance.
+_COMPUTED_AMONG = 24
+_REACH = 30
+_DENIED_BEFORE = re.compile(
+    r"\b(?:never|not|nor|rather than|instead of|mistaken|accidental|inadvertent|wrongly|erroneous)(?: (?:be|to be|as|at|a|the))?"
+    r"(?: (?:taken|given|used|dosed))?\s$",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(r"^\s(?:use |dosing |doses? |taking )?(?:in error|by mistake|by accident)\b", re.IGNORECASE)
+_EXPLANATION = "the passage gives “{theirs}”, the answer “{ours}”"
+
+
+def check_values(
+    claim: Claim, reading: Reading, field_of: Callable[[Quantity], str | None], weights: Weights
+) -> list[Finding]:
+    """Compare the values that ``field_of`` names a field for; at most one finding a value.
+
+    What the question states of this patient is no statement about medicine and is not compared, nor is a value that follows
+    from others by one multiplication or division.
+    """
+    findings = []
+    surroundings = Surroundings(claim, reading)
+    for quantity in comparable_values(claim, reading):
+        field = field_of(quantity)
+        if field is None:
+            continue
+        candidates = list(value_candidates(surroundings, quantity))
+        span = (quantity.start, quantity.end)
+        alignment = align("value", candidates, weights)
+        for found in findings_of(alignment, field=field, said=quantity.text, span=span, explain=_EXPLANATION):
+            clash = found.disagrees and any(unit_clash(quantity, q) for q in find_quantities(found.evidence_value))
+            findings.append(found.model_copy(update={"field": "unit"}) if clash else found)
+    return findings
+
+
+def comparable_values(claim: Claim, reading: Reading) -> list[Quantity]:
+    """Return the values of a claim that are neither facts of the question nor computed from others."""
+    given = find_quantities(claim.question)
+    derived = set(_derived(reading, given))
+    return [
+        quantity
+        for quantity in reading.claim.quantities
+        if quantity not in derived and not any(compare(quantity, fact) == "agrees" for fact in given)
+    ]
+
+
+def value_candidates(surroundings: Surroundings, quantity: Quantity) -> Iterator[Candidate]:
+    """Yield every value of the evidence that can be compared with one of the claim."""
+    reading = surroundings.reading
+    drugs = (
+        reading.claim.clause_at(quantity.start).drugs or reading.claim.drugs or drug_names(surroundings.claim.context)
+    )
+    for _, sentence in surroundings.sentences():
+        for other in sentence.quantities:
+            relation = _relation(quantity, other)
+            if relation is not None and is_denied(sentence.text, other) != is_denied(reading.claim.text, quantity):
+                # "once a week, never daily": what the passage denies speaks against a claim of the same, and for no other.
+                relation = "negated" if relation == "agrees" else "unseen"
+            if relation is None:
+                continue
+            features = surroundings.features((quantity.start, quantity.end), drugs, sentence, (other.start, other.end))
+            if features["drug"] < _UNRELATED:
+                continue
+            if features["pop"] < _OTHER_PEOPLE and relation != "agrees":
+                relation = "unseen"
+            features["bound"] = float(quantity.bound == other.bound)
+            features["unit"] = float(_last_word(quantity) == _last_word(other))
+            yield Candidate(relation, sentence, other.start, other.end, features)
+
+
+def _relation(ours: Quantity, theirs: Quantity) -> Relation | None:
+    compared = compare(ours, theirs)
+    if compared is None and unit_clash(ours, theirs):
+        return "differs"
+    return "unseen" if compared == "near" else compared
+
+
+def is_denied(text: str, quantity: Quantity) -> bool:
+    """Tell whether a text names a value only to rule it out: "never daily", "not 10 mg", "daily use in error"."""
+    before, after = text[max(0, quantity.start - _REACH) : quantity.start], text[quantity.end : quantity.end + _REACH]
+    return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
+
+
+def unit_clash(ours: Quantity, theirs: Quantity) -> bool:
+    """Tell whether the same number carries dose units that cannot be converted into each other (1000 mg and 1000 IU)."""
+    doses = ours.dimension in _DOSE_DIMENSIONS and theirs.dimension in _DOSE_DIMENSIONS
+    return doses and ours.dimension != theirs.dimension and ours.number == theirs.number and ours.number > _SMALL_NUMBER
+
+
+def _last_word(quantity: Quantity) -> str:
+    return quantity.text.split()[-1].lower()
+
+
+def _derived(reading: Reading, given: list[Quantity]) -> Iterator[Quantity]:
+    pool = [q for q in (*reading.claim.quantities, *given) if q.kind == "amount" and q.point > 0]
+    if len(pool) > _COMPUTED_AMONG:
+        return
+    for target in reading.claim.quantities:
+        others = [q for q in pool if q != target]
+        if target not in pool:
+            continue
+        for left, right in itertools.permutations(others, 2):
+            one, two = _ends(left), _ends(right)
+            products = _spans(one[0] * two[0], one[1] * two[1])
+            quotients = _spans(one[0] / two[1], one[1] / two[0])
+            computed = any(_close(_ends(target), found) for found in (products, quotients))
+            if computed and (left.dimension, left.per) != (right.dimension, right.per):
+                yield target
+                break
+
+
+def _ends(quantity: Quantity) -> tuple[float, float]:
+    finite = [value for value in (quantity.low, quantity.high) if math.isfinite(value)]
+    return min(finite), max(finite)
+
+
+def _spans(low: float, high: float) -> tuple[float, float]:
+    return (low, high) if low <= high else (high, low)
+
+
+def _close(target: tuple[float, float], found: tuple[float, float]) -> bool:
+    return all(math.isclose(left, right, rel_tol=0.03) for left, right in zip(target, found, strict=True))
