@@ -1,0 +1,141 @@
+"""Stage 3: every query to every retriever, then fusion of what came back."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from factcheck.calling import broken, call, examined_list, reason_of
+from factcheck.schema import Evidence, Passage, Query, Retrieval
+
+# Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet" (SIGIR 2009), use 60.
+RRF_CONSTANT = 60
+BREAKER_LIMIT = 5
+BREAKER_REST = 30.0
+
+
+def _limiter() -> RunVar[anyio.CapacityLimiter]:
+    # Some releases of anyio tell such variables apart by their name alone.
+    return RunVar(f"limiter {uuid.uuid4()}")
+
+
+@dataclass(slots=True)
+class Source:
+    """Hold a retriever with its limits and its circuit breaker; ``deadline`` is in seconds for one query.
+
+    After ``BREAKER_LIMIT`` failures in a row the circuit opens and queries are skipped, so that a dead service costs a few
+    deadlines and not one for every claim. Every ``BREAKER_REST`` seconds one query tries whether the service is back.
+    """
+
+    name: str
+    retriever: Any
+    deadline: float
+    concurrency: int = 8
+    failures: int = 0
+    open_until: float = 0.0
+    trouble: str = ""
+    # Bound to the event loop, because a checker may be used from several loops one after the other.
+    limiter: RunVar[anyio.CapacityLimiter] = field(default_factory=_limiter, repr=False)
+
+    async def retrieve(self, query: Query, k: int) -> Retrieval:
+        """Ask once; every failure becomes a Retrieval that says what went wrong."""
+        try:
+            limiter = self.limiter.get()
+        except LookupError:
+            limiter = anyio.CapacityLimiter(self.concurrency)
+            self.limiter.set(limiter)
+        async with limiter:
+            if self.failures >= BREAKER_LIMIT:
+                if time.monotonic() < self.open_until:
+                    return self._skipped(query)
+                self.open_until = time.monotonic() + BREAKER_REST  # the others wait for what becomes of this one
+            started = time.perf_counter()
+            try:
+                with anyio.move_on_after(self.deadline) as scope:
+                    found = await call(self.retriever.retrieve, query, k, may_hang=True)
+                if scope.cancelled_caught:
+                    return self._failed(query, f"no reply within {self.deadline:g} s", started)
+                passages = check_passages(found, k, self.name)
+            except Exception as error:  # a plugin may raise anything; it must not cost the other retrievers' results
+                return self._failed(query, reason_of(error), started)
+            self.failures = 0
+            seconds = time.perf_counter() - started
+            return Retrieval(query_id=query.id, retriever=self.name, status="ok", passages=passages, seconds=seconds)
+
+    def _failed(self, query: Query, reason: str, started: float) -> Retrieval:
+        self.failures += 1
+        self.open_until = time.monotonic() + BREAKER_REST
+        self.trouble = reason
+        seconds = time.perf_counter() - started
+        return Retrieval(query_id=query.id, retriever=self.name, status="failed", error=reason, seconds=seconds)
+
+    def _skipped(self, query: Query) -> Retrieval:
+        reason = f"circuit open after {self.failures} failures in a row, the last: {self.trouble}"
+        return Retrieval(query_id=query.id, retriever=self.name, status="skipped", error=reason)
+
+
+def check_passages(found: object, k: int, retriever: str) -> tuple[Passage, ...]:
+    """Return what a retriever found, or raise PluginContractError naming the rule it broke; nothing is mended."""
+    passages = examined_list(found, Passage, "retriever", retriever)
+    scores = [passage.score for passage in passages]
+    rules = {
+        f"it returned {len(passages)} passages when {k} were asked for": len(passages) <= k,
+        "its ranks do not count 1, 2, …": [p.rank for p in passages] == list(range(1, len(passages) + 1)),
+        "its scores rise": scores == sorted(scores, reverse=True),
+        "it returned a passage twice": len({(p.corpus, p.id) for p in passages}) == len(passages),
+    }
+    for rule, kept in rules.items():
+        if not kept:
+            raise broken("retriever", retriever, rule)
+    return tuple(passages)
+
+
+async def retrieve_all(queries: Sequence[Query], sources: Sequence[Source], k: int) -> list[Retrieval]:
+    """Send every query to every source at once; the result is ordered by query, then by source."""
+    results: dict[tuple[int, int], Retrieval] = {}
+
+    async def one(i: int, j: int) -> None:
+        results[i, j] = await sources[j].retrieve(queries[i], k)
+
+    async with anyio.create_task_group() as group:
+        for i in range(len(queries)):
+            for j in range(len(sources)):
+                group.start_soon(one, i, j)
+    return [results[i, j] for i in range(len(queries)) for j in range(len(sources))]
+
+
+def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:
+    """Merge the retrievals of one claim into its best ``k`` passages by reciprocal rank fusion.
+
+    Equal passages (same corpus and id, or same text) count once, also within one retrieval; ties go to the passage seen
+    first. ``complete`` is false if any retrieval failed or was skipped.
+    """
+    ranks: dict[tuple[str, str], list[int]] = {}
+    first: dict[tuple[str, str], Passage] = {}
+    by_text: dict[str, tuple[str, str]] = {}
+    for retrieval in retrievals:
+        best: dict[tuple[str, str], int] = {}
+        for passage in retrieval.passages:
+            key = by_text.setdefault(" ".join(passage.text.split()), (passage.corpus, passage.id))
+            first.setdefault(key, passage)
+            best.setdefault(key, passage.rank)
+        for key, rank in best.items():
+            ranks.setdefault(key, []).append(rank)
+    # fsum, because a plain sum depends on the order of its terms, and ties would then be no ties.
+    scores = {key: math.fsum(1.0 / (RRF_CONSTANT + rank) for rank in found) for key, found in ranks.items()}
+    order = sorted(scores, key=lambda key: -scores[key])[:k]
+    passages: dict[str, Passage] = {}
+    for rank, key in enumerate(order, start=1):
+        name = first[key].id
+        while name in passages:  # two corpora may use one id for different texts; quotes must still resolve
+            name = f"{first[key].corpus}:{name}"
+        passages[name] = first[key].model_copy(update={"id": name, "rank": rank, "score": scores[key]})
+    complete = all(retrieval.status == "ok" for retrieval in retrievals)
+    return Evidence(claim_id=claim_id, passages=tuple(passages.values()), complete=complete)
