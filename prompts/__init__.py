@@ -1,0 +1,1 @@
+"""Prompts of the model stages; a released version is never edited."""
