@@ -1,0 +1,96 @@
+"""``factcheck study``: run the study of matched pairs and print its tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from factcheck.cli.options import add_pipeline_options, checker_from
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("pairs", type=Path, metavar="PAIRS.jsonl", help="matched pairs, one JSON object a line")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the report")
+    parser.add_argument("--assume-tied", action="store_true", help="count pairs without rubric scores as tied")
+    parser.add_argument("--skip-invalid", action="store_true", help="go on without lines that cannot be used")
+    before = parser.add_mutually_exclusive_group()
+    before.add_argument("--resume", action="store_true", help="go on with the run that DIR holds")
+    before.add_argument("--force", action="store_true", help="replace whatever run DIR holds")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: text)")
+    parser.add_argument("--resamples", type=_positive, metavar="N", help="bootstrap resamples (default: 10000)")
+    parser.add_argument("--jobs", type=_positive, default=4, metavar="N", help="pairs checked at a time (default: 4)")
+    add_pipeline_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from factcheck.errors import RunError
+    from factcheck.study.pairs import read_pairs
+    from factcheck.study.run import StudyOptions, prepare_folder, run_study, select_tied
+    from factcheck.study.statistics import RESAMPLES
+    from factcheck.study.tables import render_text
+
+    # What can be refused is refused before the pipeline is built, which may load models and indexes.
+    file = read_pairs(args.pairs, skip_invalid=args.skip_invalid)
+    select_tied(file.pairs, assume_tied=args.assume_tied)
+    prepare_folder(args.out)
+    options = StudyOptions(
+        assume_tied=args.assume_tied,
+        resume=args.resume,
+        force=args.force,
+        resamples=args.resamples or RESAMPLES,
+        jobs=args.jobs,
+    )
+    with _Bar() as bar:
+        try:
+            report = run_study(checker_from(args), file, args.out, options, on_pair=bar)
+        except KeyboardInterrupt as error:
+            raise RunError(
+                f"interrupted after {bar.done} of {len(file.pairs)} pairs; what was finished is kept in '{args.out}'.",
+                hint="Run the same command with --resume (and without --force) to go on.",
+            ) from error
+    sys.stdout.write(report.to_json() if args.format == "json" else render_text(report))
+    return 0
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+class _Bar:
+    """Show a progress bar on stderr if that is a terminal and tqdm is installed; count in any case."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None and self.done == 0 and sys.stderr.isatty():
+            self._bar = _make_bar(done, total)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+        self.done = done
+
+
+def _make_bar(done: int, total: int) -> Any:
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, initial=done, unit="pair", leave=False)
