@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.resources
+import importlib.util
 import sys
 import tomllib
 from importlib.resources.abc import Traversable
@@ -40,15 +41,16 @@ def data_folder(name: str) -> Traversable | None:
 
 
 def entry_points(group: str) -> list[importlib.metadata.EntryPoint]:
-    """Return the entry points that a bare checkout declares, and make its plugins importable; none if installed."""
+    """Return the entry points that a bare checkout declares, none if installed; the checkout's plugins become importable."""
+    root, project = _checkout(), _project()
+    if root is None or project is None:
+        return []
+    # A checkout that another interpreter installed has metadata beside the package, but its plugins are on no path.
+    if importlib.util.find_spec("factcheck_offline") is None:
+        sys.path.append(str(root / "plugins"))
     try:
         importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
-        root, project = _checkout(), _project()
-        if root is None or project is None:
-            return []
-        if str(root / "plugins") not in sys.path:
-            sys.path.append(str(root / "plugins"))
         declared = project.get("entry-points", {}).get(group, {})
         return [importlib.metadata.EntryPoint(name, value, group) for name, value in declared.items()]
     return []
