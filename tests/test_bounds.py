@@ -12,30 +12,31 @@ from factcheck.checkers.bounds import comparator_after, comparator_before, is_li
 BEFORE = {
     "at least ": "min", "at the very least ": "min", "not less than ": "min", "no less than ": "min",
     "no fewer than ": "min", "minimum ": "min", "a minimum of ": "min", "≥": "min", ">= ": "min", "from ": "min",
-    "more than ": "min", "greater than ": "min", "over ": "min", "above ": "min", "exceeds ": "min", "older than ": "min",
-    "longer than ": "min", "beyond ": "min", ">": "min", "> ": "min", "in excess of ": "min", "upwards of ": "min",
-    "at least about ": "min", "above around ": "min", "over ~": "min",
-    "at most ": "max", "no more than ": "max", "not more than ": "max", "no longer than ": "max", "no higher than ": "max",
+    "more than ": "min", "greater than ": "min", "over ": "min", "above ": "min", "exceeds ": "min",
+    "older than ": "min", "longer than ": "min", "beyond ": "min", ">": "min", "> ": "min", "in excess of ": "min",
+    "upwards of ": "min", "at least about ": "min", "above around ": "min", "over ~": "min", "at most ": "max",
+    "no more than ": "max", "not more than ": "max", "no longer than ": "max", "no higher than ": "max",
     "up to ": "max", "up to about ": "max", "maximum ": "max", "a maximum of ": "max", "to a maximum of ": "max",
-    "max ": "max", "max. ": "max", "maximum: ": "max", "≤": "max", "<= ": "max", "less than ": "max", "fewer than ": "max",
-    "under ": "max", "below ": "max", "younger than ": "max", "<": "max", "within ": "max", "before ": "max",
-    "not exceeding ": "max", "should not exceed ": "max", "must not go above ": "max", "not be more than ": "max",
-    "never exceed ": "max", "without exceeding ": "max", "do not take more than ": "max", "never take more than ": "max",
-    "don't give more than ": "max", "avoid taking more than ": "max", "do not use it for more than ": "max",
-    "should not be used for longer than ": "max", "cannot be more than ": "max", "you mustn't have over ": "max",
-    "not below ": "min", "should not fall below ": "min", "never less than ": "min", "must not be under ": "min",
+    "max ": "max", "max. ": "max", "maximum: ": "max", "≤": "max", "<= ": "max", "less than ": "max",
+    "fewer than ": "max", "under ": "max", "below ": "max", "younger than ": "max", "<": "max", "within ": "max",
+    "before ": "max", "not exceeding ": "max", "should not exceed ": "max", "must not go above ": "max",
+    "not be more than ": "max", "never exceed ": "max", "without exceeding ": "max", "do not take more than ": "max",
+    "never take more than ": "max", "don't give more than ": "max", "avoid taking more than ": "max",
+    "do not use it for more than ": "max", "should not be used for longer than ": "max",
+    "cannot be more than ": "max", "you mustn't have over ": "max", "not below ": "min",
+    "should not fall below ": "min", "never less than ": "min", "must not be under ": "min",
     "do not use in people over ": "min", "avoid if it is above ": "min", "not recommended over ": "min",
     "do not use in children under ": "max", "avoid below ": "max", "not if it is below ": "max",
 }  # fmt: skip
 NOT_BEFORE = [
-    "", "take ", "about ", "discover ", "moreover ", "turnover ", "thunder ", "cover-", "the past ", "more than usual, ",
-    "up to date: take ", "or more ",
+    "", "take ", "about ", "discover ", "moreover ", "turnover ", "thunder ", "cover-", "the past ",
+    "more than usual, ", "up to date: take ", "or more ",
 ]  # fmt: skip
 # Each text begins where the value ends.
 AFTER = {
     " or more": "min", " or above": "min", " or higher.": "min", " and over": "min", " and older": "min", "+": "min",
-    " or longer": "min", " and above": "min", " (7.0 mmol/L) or above": "min", ", or more": "min",
-    " or less": "max", " or below": "max", " or lower": "max", " or fewer": "max", " and under": "max", " at most": "max",
+    " or longer": "min", " and above": "min", " (7.0 mmol/L) or above": "min", ", or more": "min", " or less": "max",
+    " or below": "max", " or lower": "max", " or fewer": "max", " and under": "max", " at most": "max",
     " maximum": "max", " (38 °C) or less": "max",
 }  # fmt: skip
 NOT_AFTER = ["", " or moreover", " or two", " and overall", " or up to 10 mg", " a day", " more", " or maximally"]

@@ -33,12 +33,17 @@ def one_line(shown):
     return shown.startswith("factcheck: [F") and shown.count("\n") == 1 and shown.endswith("\n")
 
 
+def heed_interrupts():
+    """Undo what a shell does to a process in the background, which is to ignore interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class TestProcess:
     def script(self, tmp_path, judge="FAKES['plainly']"):
         """Write a program that is the command on a pipeline in memory."""
         path = tmp_path / "command.py"
         text = f"""
-            import runpy, sys, time
+            import os, runpy, sys, time
             from factcheck.cli import check, main
             FAKES = runpy.run_path({str(Path(__file__).with_name("pipeline_fakes.py"))!r})
             check.checker_from = lambda args: FAKES["fact_checker"](judge={judge})
@@ -48,13 +53,11 @@ class TestProcess:
         return [sys.executable, str(path), "check"]
 
     def test_an_interrupt_ends_a_run_that_hangs(self, tmp_path, answer):
-        line = self.script(
-            tmp_path, judge="lambda *_: (print('judging', file=sys.stderr, flush=True), time.sleep(3))[2:]"
-        )
+        # One write, because several claims are judged at a time.
+        line = self.script(tmp_path, judge="lambda *_: (os.write(2, b'judging\\n'), time.sleep(3))[2:]")
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         started = time.monotonic()
-        with subprocess.Popen(
-            [*line, str(answer)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with subprocess.Popen([*line, str(answer)], preexec_fn=heed_interrupts, **pipes) as process:
             assert process.stderr.readline() == "judging\n"
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)

@@ -189,13 +189,11 @@ def test_a_megabyte_takes_time_in_proportion():
     checker = fact_checker(decomposer=SentenceDecomposer().decompose)
 
     def cpu(size):
-        lines = (
-            f"Ibuprofen is given to child {i} at 5 to 10 mg per kg of weight every 6 to 8 hours.\n" for i in count()
-        )
-        text = "".join(itertools.islice(lines, size // 80))[:size]
+        lines = (f"Child {i} is given ibuprofen at 5 to 10 mg per kg{', in good time' * 15}.\n" for i in count())
+        text = "".join(itertools.islice(lines, size // 240))[:size]
         started = time.process_time()
         report = checker.check(Answer(id=f"a{size}", text=text))
-        assert report.accounting.supported > size // 100
+        assert report.accounting.supported > size // 300
         return time.process_time() - started
 
     small, large = cpu(100_000), cpu(1_000_000)

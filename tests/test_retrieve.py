@@ -259,6 +259,19 @@ class TestCircuitBreaker:
         assert [r.status for r in ask(one, queries=self.queries(3))] == ["ok"] * 3
         assert len(seen) == BREAKER_LIMIT + 4
 
+    def test_while_one_query_tries_the_others_wait_for_what_becomes_of_it(self, monkeypatch):
+        monkeypatch.setattr("factcheck.retrieve.BREAKER_REST", 5.0)
+        seen = []
+
+        async def retrieve(asked, k):
+            seen.append(asked.id)
+            await anyio.sleep(0.05)
+            return passages("found")
+
+        one = source(retrieve, failures=BREAKER_LIMIT, trouble="down")
+        assert sorted(r.status for r in ask(one, queries=self.queries(3))) == ["ok", "skipped", "skipped"]
+        assert len(seen) == 1
+
     def test_one_source_does_not_open_the_circuit_of_another(self):
         one, _ = self.flaky([True] * 20)
         found = ask(one, source(lambda asked, k: [], "good"), queries=self.queries(12))
@@ -301,8 +314,8 @@ class TestFusion:
         assert ids(fuse("c", [retrieval("A"), retrieval("B"), retrieval("C")], 10)) == ["A", "B", "C"]
 
     def test_the_order_of_the_summands_makes_no_difference(self):
-        # Summed as they come, 1/61 + 1/61 + 1/63 and 1/61 + 1/63 + 1/61 are not the same float.
-        assert sum((1 / 61, 1 / 61, 1 / 63)) < sum((1 / 61, 1 / 63, 1 / 61))
+        # Added as they come, these are not the same float.
+        assert 1 / 61 + 1 / 61 + 1 / 63 < 1 / 61 + 1 / 63 + 1 / 61
         rankings = (["A"], ["A"], ["v", "w", "A"], ["B"], ["x", "y", "B"], ["B"])
         shown = fuse("c", [retrieval(*names) for names in rankings], 2)
         assert ids(shown) == ["A", "B"]

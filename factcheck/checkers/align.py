@@ -99,10 +99,10 @@ class Surroundings:
         self._own = reading.claim.terms | (reading.question if of_case else frozenset())
         self._case = reading.claim.terms | reading.context | reading.question
         self._side = f"{claim.context} {claim.question}"
-        asked = {s: reading.affinity(reading.question, s.terms | s.topic) for _, s in self.sentences()}
+        asked = {s.place: reading.affinity(reading.question, s.terms | s.topic) for _, s in self.sentences()}
         top = max(asked.values(), default=0.0)
-        self._asked = {s: value / top if top else 0.0 for s, value in asked.items()}
-        self._whole = {s: self._of_sentence(s) for _, s in self.sentences()}
+        self._asked = {place: value / top if top else 0.0 for place, value in asked.items()}
+        self._whole = {s.place: self._of_sentence(s) for _, s in self.sentences()}
 
     def sentences(self) -> Sequence[tuple[float, Sentence]]:
         """Return the sentences that are close enough to be compared, closest first."""
@@ -115,7 +115,7 @@ class Surroundings:
             "own": reading.affinity(self._own, sentence.terms),
             "ownctx": reading.affinity(self._own | reading.context, sentence.terms | sentence.topic),
             "topic": reading.topicality[sentence.passage_id],
-            "asked": self._asked[sentence],
+            "asked": self._asked[sentence.place],
             "pop": comparability(self.claim.text, self._side, sentence.text, title),
             "fit": reading.share(sentence.terms, self._case),
         }
@@ -128,7 +128,7 @@ class Surroundings:
         asked = {**dict.fromkeys(self.reading.question, 0.5), **near}
         around = sentence.around(*theirs)
         return {
-            **self._whole[sentence],
+            **self._whole[sentence.place],
             "near": self.reading.nearness(near, around),
             "case": self.reading.share(sentence.clause_at(theirs[0]).terms, self._case),
             "nearq": self.reading.nearness(asked, around),

@@ -1,25 +1,35 @@
 """Compare what a claim says to do or not to do with what the evidence says of the same drug, test or measure.
 
-The polarity of a clause is for (use, safe, recommended), against (avoid, contraindicated, not recommended) or open. Where
-medspacy or negspacy is installed their ConText and NegEx rules add negations that the table of cues does not list.
+The polarity of a clause is for (use, safe, recommended), against (avoid, contraindicated, not recommended) or open. Where the
+table of cues sees nothing, a clause is against a drug or measure that it negates ("no indication for antibiotics").
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from factcheck.checkers.align import AlignmentChecker, Candidate, Surroundings, align, findings_of
+from factcheck.checkers.align import AlignmentChecker, Candidate, Surroundings, Weights, align, findings_of
 from factcheck.checkers.cues import any_of
+from factcheck.checkers.drugs import find_drugs
+from factcheck.checkers.negation import Backend, Choice, choose, described, negated
 from factcheck.checkers.reading import Clause, drug_names, read
 from factcheck.schema import Claim, Evidence, Finding, Relation
 
 Polarity = Literal["for", "against"]
 
+# A cough may take weeks.
+_A_WHILE = (
+    r" (?:place|part|time|longer|care)\b| (?:about |around |up to |at least |roughly )?"
+    r"(?:(?:\d[\d.–-]*|an?|few|several|some|many|another|one|two|three|four|five|six|eight|ten|twelve|to|or|couple|of) ){1,5}"
+    r"(?:seconds|minutes|hours|days|weeks|months|years)\b"
+)
 _ACT = (
-    r"(?:us(?:e|ed|ing)|tak(?:e|en|ing)|giv(?:e|en|ing)|combin(?:e|ed|ing)|start(?:ed)?|add(?:ed)?|prescrib(?:e|ed)|"
+    r"(?:us(?:e|ed|ing)|tak(?:en|ing)|take(?!"
+    + _A_WHILE
+    + r")|giv(?:e|en|ing)|combin(?:e|ed|ing)|start(?:ed)?|add(?:ed)?|prescrib(?:e|ed)|"
     r"offer(?:ed)?|exceed(?:ed)?|"
     r"co-?prescrib(?:e|ed)|continu(?:e|ed)|repeat(?:ed)?|switch(?:ed)?|administer(?:ed)?|mix(?:ed)?|order(?:ed)?|"
     r"perform(?:ed)?|receiv(?:e|ed)|appl(?:y|ied)|recommend(?:ed)?|consider(?:ed)?|breastfeed|drive)"
@@ -71,6 +81,7 @@ _AGAINST = any_of(
     r"\bnot treated with\b",
 )
 _FOR = any_of(
+    r"\bno (?:\w+ )?(?:change|adjustment|reduction)s? (?:is|are) (?:needed|required|necessary)\b",
     (
         rf"\b(?:is|are|was|were|be|been|remains?|considered|strongly|usually|generally|routinely) (?:(?:\w+ly|the|"
         rf"also|still) )?(?:{_GOOD}|preferred)\b"
@@ -100,7 +111,23 @@ _TAKEN_BACK = re.compile(
     r"(?P<open>\b(?:if|whether|unless)\b[^.;]*)?(?:\b(?:no|not|without|nor|never|(?P<unless>unless))|n['’]t)(?: \w+){0,3} $",
     re.IGNORECASE,
 )
+# What may be done or left undone, besides drugs.
+_MEASURES = any_of(
+    r"\b(?:surgery|operation|admission|referral|imaging|x-rays?|scans?|ultrasound|biops(?:y|ies)|"
+    r"endoscop(?:y|ies)|screening|tests?|testing|monitoring|vaccin(?:e|es|ation)|transfusions?|dialysis|oxygen|ventilation|"
+    r"compression|catheters?|supplements?)\b"
+)
+# Under a condition nothing is advised: "in people who take no aspirin".
+_CONDITION = any_of(r"\b(?:if|when|unless|whether|who|whose|those|group|while|because|since|until)\b")
+# "do not restrict calcium", "nothing changes without treatment": what is denied is not the measure.
+_OTHERWISE = any_of(
+    r"\b(?:stop|restrict|reduc|limit|withh|delay|omit|skip|miss|interrupt|discontinu|ceas|forget|replac|affect|chang|adjust|"
+    r"interfer|prevent|lower|rais|increas|alter|exceed|respond|confirm|exclud|show|prov|mean|settl|resolv|recover|heal)\w*"
+)
+_EDGES = " \t\n,;:()–—-"
 _REACH = 200
+# "No drops are required", "neither drug is recommended".
+_NONE_OF = re.compile(r"\W*((?:no|none of|neither)\b)[\w -]{0,40}$", re.IGNORECASE)
 _SAME_DRUG = 0.9
 _EXPLANATION = "the passage says “{theirs}”, the answer “{ours}”"
 
@@ -128,37 +155,80 @@ def polarity_of(text: str) -> Stand | None:
         if denied["open"] is None and denied["unless"] is None:
             return Stand("for", denied.start(), match.end())
     match = _FOR.search(text)
-    return Stand("for", *match.span()) if match else None
+    if match is None:
+        return None
+    denied = _NONE_OF.match(text, 0, match.start())
+    return Stand("against", denied.start(1), match.end()) if denied else Stand("for", *match.span())
+
+
+@functools.lru_cache(maxsize=20_000)
+def stand_of(text: str, backend: Backend) -> Stand | None:
+    """Return what the table of cues sees in a clause, or else that the clause negates a drug or measure.
+
+    >>> stand_of("there is no indication for antibiotics", "plain")
+    Stand(polarity='against', start=0, end=38)
+    """
+    stand = polarity_of(text)
+    if stand is not None or _CONDITION.search(text) or _OTHERWISE.search(text):
+        return stand
+    targets = [(drug.start, drug.end) for drug in find_drugs(text)]
+    targets += [match.span() for match in _MEASURES.finditer(text)]
+    if not targets or not negated(text, targets, backend=backend):
+        return None
+    start = len(text) - len(text.lstrip(_EDGES))
+    return Stand("against", start, len(text.rstrip(f"{_EDGES}.")))
 
 
 class AssertionChecker(AlignmentChecker):
     """Compare the polarity of a claim's clauses with that of evidence clauses on the same drug or measure."""
+
+    class Settings(AlignmentChecker.Settings):
+        """Choose what finds negations where the table of cues sees nothing; ``auto`` is the best that is installed."""
+
+        negation: Choice = "auto"
+
+    def __init__(self, settings: Settings | None = None, *, weights: Weights | None = None) -> None:
+        settings = settings or self.Settings()
+        super().__init__(settings, weights=weights)
+        self.backend = choose(settings.negation)
+
+    @property
+    def model(self) -> str:
+        """Name what finds negations, with its version."""
+        return described(self.backend)
 
     def check(self, claim: Claim, evidence: Evidence) -> list[Finding]:
         """Return at most one finding a clause, on the field ``assertion``."""
         if not evidence.passages:
             return []
         surroundings = Surroundings(claim, read(claim, evidence))
+        find = functools.partial(stand_of, backend=self.backend)
         findings = []
         for clause in surroundings.reading.claim.clauses:
-            stand = polarity_of(clause.text)
+            stand = find(clause.text)
             if stand is None:
                 continue
             span = (clause.start + stand.start, clause.start + stand.end)
-            alignment = align("assertion", list(assertion_candidates(surroundings, clause, stand)), self.weights)
+            candidates = list(assertion_candidates(surroundings, clause, stand, find))
+            alignment = align("assertion", candidates, self.weights)
             said = claim.text[span[0] : span[1]].strip()
             findings += findings_of(alignment, field="assertion", said=said, span=span, explain=_EXPLANATION)
         return findings
 
 
-def assertion_candidates(surroundings: Surroundings, clause: Clause, stand: Stand) -> Iterator[Candidate]:
-    """Yield every clause of the evidence that says something for or against an action."""
+def assertion_candidates(
+    surroundings: Surroundings,
+    clause: Clause,
+    stand: Stand,
+    find: Callable[[str], Stand | None] = functools.partial(stand_of, backend="plain"),  # noqa: B008
+) -> Iterator[Candidate]:
+    """Yield every clause of the evidence in which ``find`` sees something for or against an action."""
     reading = surroundings.reading
     drugs = clause.drugs or reading.claim.drugs or drug_names(surroundings.claim.context)
     span = (clause.start + stand.start, clause.start + stand.end)
     for _, sentence in surroundings.sentences():
         for other in sentence.clauses:
-            theirs = polarity_of(other.text)
+            theirs = find(other.text)
             if theirs is None:
                 continue
             place = (other.start + theirs.start, other.start + theirs.end)

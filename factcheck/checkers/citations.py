@@ -28,7 +28,7 @@ _BODY = (
     r"Registry|Trial|Study|Initiative|Alliance|Union|University|Administration)"
 )
 _CITED = re.compile(
-    rf"(?P<coded>\b[A-Z][A-Za-z0-9]*(?:[A-Z]{{2,}}|-[A-Z\d])[\w-]*)(?=\s(?:{_KIND})\b|\s\({_YEAR})|"
+    rf"(?P<coded>\b[A-Z][A-Za-z0-9]{{0,24}}(?:[A-Z]{{2,8}}|-[A-Z\d])[\w-]{{0,24}})(?=\s(?:{_KIND})\b|\s\({_YEAR})|"
     rf"\b(?P<year>{_YEAR})\s(?:[A-Z][\w-]*\s){{0,6}}(?:(?!(?:the|this|that|his|her)\b)[a-z-]+\s){{0,2}}{_KIND}\b|"
     rf"\b{_KIND}\b[^.;]{{0,60}}?(?:\b(?:published|reported|released|conducted|from|in)\s(?:in\s)?(?P<year2>{_YEAR})\b|\((?P<year3>{_YEAR})\))|"
     rf"\b(?P<body>[A-Z][\w-]+(?:\s(?:[A-Z][\w-]+|of|for|on|and)){{1,7}})\s(?=(?:found|guideline|reported|recommends?|"
@@ -197,6 +197,6 @@ def _knows(passage: Passage, citation: Citation) -> bool:
 def _index(text: str) -> tuple[str, frozenset[str], frozenset[str]]:
     """Return a text in plain form, its words, and the initials of its names ("ada" for American Diabetes Association)."""
     plain = _plain(text)
-    names = re.findall(r"[A-Z][a-z]+(?:\s(?:(?:of|for|and|on|the)\s){0,2}[A-Z][a-z]+){1,6}", text)
+    names = re.findall(r"(?!The\b)[A-Z][a-z]+(?:\s(?:(?:of|for|and|on|the)\s){0,2}[A-Z][a-z]+){1,6}", text)
     initials = frozenset("".join(re.findall(r"[A-Z]", name)).lower() for name in names)
     return plain, frozenset(plain.split()), initials

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import NamedTuple
 
+from factcheck.checkers.cues import usual_letters
+
 _TABLE = "drugs.v1.json"
 
 
@@ -47,9 +49,16 @@ def _formulary() -> _Formulary:
         for member in members:
             parents.setdefault(member, set()).add(group)
     closed = {name: _ancestors(name, parents) for name in parents}
-    forms = sorted(names, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(re.escape(form) for form in forms)})(?![\w])", re.IGNORECASE)
-    return _Formulary(pattern, names, closed)
+    return _Formulary(_pattern(names), names, closed)
+
+
+def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
+    """Compile the forms by their first letter, which spares trying each of them at each place; the longest goes first."""
+    by_letter: dict[str, list[str]] = {}
+    for form in sorted(forms, key=lambda form: (-len(form), form)):
+        by_letter.setdefault(form[0], []).append(re.escape(form[1:]))
+    choices = "|".join(f"{re.escape(letter)}(?:{'|'.join(rests)})" for letter, rests in sorted(by_letter.items()))
+    return re.compile(rf"(?<![\w-])(?:{choices})(?!\w)", re.IGNORECASE)
 
 
 def _ancestors(name: str, parents: Mapping[str, set[str]]) -> frozenset[str]:
@@ -60,7 +69,8 @@ def _ancestors(name: str, parents: Mapping[str, set[str]]) -> frozenset[str]:
             if parent not in found:
                 found.add(parent)
                 waiting.append(parent)
-    return frozenset(found)
+    # Insulin is the name of a drug and of its class.
+    return frozenset(found - {name})
 
 
 def find_drugs(text: str) -> list[DrugMention]:
@@ -69,7 +79,7 @@ def find_drugs(text: str) -> list[DrugMention]:
     >>> [mention.name for mention in find_drugs("Tylenol or an NSAID")]
     ['paracetamol', 'nsaid']
     """
-    table = _formulary()
+    table, text = _formulary(), usual_letters(text)
     return [
         DrugMention(table.names[match.group().lower()], match.start(), match.end())
         for match in table.pattern.finditer(text)

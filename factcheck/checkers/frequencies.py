@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from factcheck.checkers.bounds import Bound, comparator_after, comparator_before
+from factcheck.checkers.cues import usual_letters
 from factcheck.checkers.numbers import NUMBER, parse_number
 from factcheck.checkers.quantities import Quantity
 from factcheck.checkers.units import per_day
@@ -83,9 +85,10 @@ def find_frequencies(text: str) -> list[Quantity]:
     >>> [(q.low, q.high, q.text) for q in find_frequencies("Repeat q6-8h.")]
     [(3.0, 4.0, 'q6-8h')]
     """
-    divided = list(_divided(text))
-    found = [*divided, *_times(text), *_intervals(text), *_latin(text)]
-    return found + [q for q in _bare(text) if not _is_total(q, text)]
+    plain = usual_letters(text)
+    found = [*_divided(plain), *_times(plain), *_intervals(plain), *_latin(plain)]
+    found += [q for q in _bare(plain) if not _is_total(q, plain)]
+    return found if plain is text else [replace(q, text=text[q.start : q.end]) for q in found]
 
 
 def _times(text: str) -> Iterator[Quantity]:

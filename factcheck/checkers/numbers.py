@@ -34,9 +34,9 @@ _WORDED = (
 )
 _FRACTION = r"(?:[1-9]\d?[ -])?[1-3]/[2348](?![\d/])"
 _DIGITS = (
-    r"\d{1,3}(?:[,\u2009\u202f]\d{3})+(?!\d)(?:[.·]\d+)?"  # 1,000 and 1 000 with a thin space
-    rf"|\d{{1,3}}(?:{_SPACE}\d{{3}})+(?![\d.,]\d|\d)"  # 10 000
-    r"|\d{1,3}(?:\.\d{3})+(?!\d)(?:,\d+)?"  # 1.000, or 0.125
+    r"\d{1,3}(?:[,\u2009\u202f]\d{3}){1,5}(?!\d)(?:[.·]\d+)?"  # 1,000 and 1 000 with a thin space
+    rf"|\d{{1,3}}(?:{_SPACE}\d{{3}}){{1,5}}(?![\d.,]\d|\d)"  # 10 000
+    r"|\d{1,3}(?:\.\d{3}){1,5}(?!\d)(?:,\d+)?"  # 1.000, or 0.125
     r"|\d+,\d{1,2}(?![\d,])"  # 0,5
     rf"|{_FRACTION}"
     rf"|\d+[½¼¾⅓⅔⅛]|[½¼¾⅓⅔⅛]"
@@ -49,7 +49,7 @@ _GROUPED = re.compile(r"\d{1,3}(?:[,\u2009\u202f]\d{3})+(?:[.·]\d+)?")
 _DOTTED = re.compile(r"(\d{1,3})((?:\.\d{3})+)(,\d+)?")
 _SPACED = re.compile(rf"\d{{1,3}}(?:{_SPACE}\d{{3}})+")
 _COMMA = re.compile(r"\d+,\d+")
-_MIXED = re.compile(r"(\d*)([½¼¾⅓⅔⅛])|(?:(\d+)[ -])?(\d)/(\d)")
+_MIXED = re.compile(r"(\d*)([½¼¾⅓⅔⅛])|(?:(\d+)[ -])?([1-3])/([2348])")
 # A decimal fraction is not written with a nought at its end, so "3.125 mg" is one and "1.500 mg" is in doubt.
 _ROUND = 10
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from factcheck.checkers.bounds import comparator_after, comparator_before, is_limit
+from factcheck.checkers.cues import usual_letters
 from factcheck.checkers.frequencies import TO, find_frequencies
 from factcheck.checkers.numbers import NUMBER, is_word, parse_number
 from factcheck.checkers.quantities import PERIODS, Quantity
@@ -131,6 +132,12 @@ def find_quantities(text: str) -> list[Quantity]:
     >>> [(q.kind, q.low, q.high) for q in find_quantities("Repeat every 6 to 8 hours.")]
     [('frequency', 3.0, 4.0)]
     """
+    plain = usual_letters(text)
+    found = _find(plain)
+    return found if plain is text else [replace(q, text=text[q.start : q.end]) for q in found]
+
+
+def _find(text: str) -> list[Quantity]:
     rates = _without_overlaps(find_frequencies(text), [])
     context = _Context(text, _PREGNANT.search(text) is not None)
     others = _without_overlaps([*_pressures(text), *_amounts(context), *_ages(text)], rates)

@@ -6,33 +6,43 @@ import functools
 
 from factcheck.checkers.cues import any_of
 
+_OF_CHILD = r"(?:[1-9]|1[0-7])"
+_OF_ADULT = r"(?:1[89]|[2-9]\d)"
+_OLD = r"[- ]?(?:years?[- ]old|yo\b|y/o\b)"
 _PATTERNS = {
     "child": any_of(
-        r"\bchild(?:ren|hood|'s)?\b",
+        r"\b(?:school)?child(?:ren|hood|'s)?\b",
         r"\bpa?ediatric",
         r"\binfants?\b",
-        r"\bbab(?:y|ies)\b",
+        r"\bbab(?:y|ies)\b(?! aspirin)",
         r"\bnewborns?\b",
         r"\bneonat\w+",
         r"\btoddlers?\b",
         r"\bteenagers?\b",
         r"\badolescents?\b",
-        r"\b(?:[1-9]|1[0-7])[- ]year[- ]old",
+        r"\b(?:boys?|girls?|kids?)\b",
+        rf"\b{_OF_CHILD}{_OLD}",
         r"\b\d+[- ](?:week|month)s?[- ]old",
+        rf"\baged {_OF_CHILD}\b(?![\w ]{{0,8}}\b(?:and|or) (?:over|older|above|up)\b)(?! ?(?:to|-|–) ?{_OF_ADULT}\b)",
+        r"\bunder (?:[1-9]|1[0-8])(?:s\b| years (?:of age|old)\b)",
         r"\bmy (?:son|daughter)\b",
         r"\bschool-age",
     ),
     "adult": any_of(
         r"\badults?\b",
-        r"\b(?:1[89]|[2-9]\d)[- ]year[- ]old",
+        rf"\b{_OF_ADULT}{_OLD}",
+        rf"\b(?:women|men|people|patients|those|anyone) (?:aged |over ){{1,2}}{_OF_ADULT}\b",
         r"\belderly\b",
+        r"\bgeriatric",
         r"\bolder (?:people|adults|patients)\b",
-        r"\bI'?m (?:1[89]|[2-9]\d)\b",
+        rf"\bI(?:['’]m| am) {_OF_ADULT}\b",
+        r"\bmy (?:mum|mom|mother|father|dad|wife|husband|grand(?:mother|father|ma|pa))\b",
     ),
-    "pregnant": any_of(r"\bpregnan\w+", r"\bgestation\w*", r"\btrimester\b", r"\bantenatal"),
+    "pregnant": any_of(r"\bpregnan\w+", r"\bgestation\w*", r"\btrimester\b", r"\b(?:ante|pre)natal"),
     "renal": any_of(
-        r"\brenal (?:impairment|failure|disease)",
+        r"\brenal (?:impairment|failure|disease|insufficiency)",
         r"\bkidney (?:disease|failure|impairment)",
+        r"\b(?:impaired|reduced|poor|declining) (?:renal|kidney) function",
         r"\beGFR\b",
         r"\bcreatinine clearance\b",
         r"\bCrCl\b",
@@ -40,8 +50,9 @@ _PATTERNS = {
         r"\bCKD\b",
     ),
     "hepatic": any_of(
-        r"\bhepatic (?:impairment|failure)",
+        r"\bhepatic (?:impairment|failure|insufficiency)",
         r"\bliver (?:disease|failure|impairment)",
+        r"\b(?:impaired|reduced|poor) (?:hepatic|liver) function",
         r"\bcirrhosis\b",
         r"\bChild-Pugh\b",
     ),

@@ -6,6 +6,7 @@ their rarity among the evidence sentences at hand, so a term that every passage 
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -25,6 +26,7 @@ _CLAUSE = re.compile(r"[;:()]|,(?!\d)|\b(?:but|although|though|while|whereas|bec
 _NUMERIC = re.compile(r"^[<>≤≥~]?\d")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _REACH = 9
+_WINDOW = 400
 _QUESTION_SHARE = 0.5
 _TOPIC_SHARE = 0.5
 
@@ -54,16 +56,19 @@ class Sentence:
     clauses: tuple[Clause, ...]
     quantities: tuple[Quantity, ...]
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return where the sentence stands, which identifies it among those of one reading."""
+        return self.passage_id, self.start
+
     def around(self, start: int, end: int) -> dict[str, float]:
         """Return the content terms near ``text[start:end]`` with weights that fall with the distance in words, 1 to 0.1."""
         return _around(self.text, start, end)
 
     def clause_at(self, position: int) -> Clause:
         """Return the clause that holds an offset of ``text``."""
-        for clause in self.clauses:
-            if clause.start <= position < clause.end:
-                return clause
-        return self.clauses[-1]
+        place = bisect.bisect_right(self.clauses, position, key=lambda clause: clause.start)
+        return self.clauses[max(0, place - 1)]
 
 
 @dataclass(frozen=True)
@@ -86,11 +91,22 @@ class Reading:
         """Return the weighted cosine of two sets of terms, in [0, 1]."""
         if not left or not right:
             return 0.0
-        return self.weight(left & right) / math.sqrt(self.weight(left) * self.weight(right))
+        return self.weight(left & right) / math.sqrt(self._known_weight(left) * self._known_weight(right))
+
+    def _known_weight(self, names: frozenset[str]) -> float:
+        """Return the weight of a set that comes back often, as those of the sentences do."""
+        known = self._weights_of_sets.get(names)
+        if known is None:
+            known = self._weights_of_sets[names] = self.weight(names)
+        return known
+
+    @functools.cached_property
+    def _weights_of_sets(self) -> dict[frozenset[str], float]:
+        return {}
 
     def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         """Return how much of the weight of ``part`` is in ``whole``, in [0, 1]."""
-        return self.weight(part & whole) / self.weight(part) if part else 0.0
+        return self.weight(part & whole) / self._known_weight(part) if part else 0.0
 
     def nearness(self, left: Mapping[str, float], right: Mapping[str, float]) -> float:
         """Return the weighted cosine of two neighbourhoods, in [0, 1]."""
@@ -103,9 +119,10 @@ class Reading:
     @functools.cached_property
     def topicality(self) -> Mapping[str, float]:
         """Return for each passage how far it is about the question and the claim, 1 for the one that is most so."""
-        whole: dict[str, frozenset[str]] = {}
+        gathered: dict[str, set[str]] = {}
         for sentence in self.sentences:
-            whole[sentence.passage_id] = whole.get(sentence.passage_id, sentence.topic) | sentence.terms
+            gathered.setdefault(sentence.passage_id, set(sentence.topic)).update(sentence.terms)
+        whole = {name: frozenset(names) for name, names in gathered.items()}
         ours = self.claim.terms | self.context
         said = _relative({name: self.affinity(ours, names) for name, names in whole.items()})
         asked = _relative({name: self.affinity(self.question, names) for name, names in whole.items()})
@@ -144,9 +161,10 @@ def drug_names(text: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=50_000)
 def _around(text: str, start: int, end: int) -> dict[str, float]:
-    words = [match.span() for match in _WORD.finditer(text)]
-    before = [span for span in words if span[1] <= start][-_REACH:]
-    after = [span for span in words if span[0] >= end][:_REACH]
+    # Nine words fit the window; a search of the whole sentence for each mention would be quadratic.
+    first, last = max(0, start - _WINDOW), min(len(text), end + _WINDOW)
+    before = [m.span() for m in _WORD.finditer(text, first, start) if m.start() > first or not first][-_REACH:]
+    after = [m.span() for m in itertools.islice(_WORD.finditer(text, end, last), _REACH)]
     weights: dict[str, float] = {}
     for side in (list(reversed(before)), after):
         for distance, (left, right) in enumerate(side):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from factcheck.checkers.align import Candidate, Surroundings, Weights, align, findings_of
 from factcheck.checkers.parse_quantities import find_quantities
 from factcheck.checkers.quantities import Quantity, compare
-from factcheck.checkers.reading import Reading, drug_names
+from factcheck.checkers.reading import Reading, content_terms, drug_names
 from factcheck.schema import Claim, Finding, Relation
 
 _DOSE_DIMENSIONS = frozenset({"mass", "[iu]", "volume", "substance"})
@@ -71,7 +72,11 @@ def value_candidates(surroundings: Surroundings, quantity: Quantity) -> Iterator
     drugs = (
         reading.claim.clause_at(quantity.start).drugs or reading.claim.drugs or drug_names(surroundings.claim.context)
     )
+    ours = (reading.claim.terms | reading.context | reading.question) - _measure_words()
     for _, sentence in surroundings.sentences():
+        if not ours & (sentence.terms | sentence.topic):
+            # Equal digits in a sentence that shares no word, as one in another language, say nothing.
+            continue
         for other in sentence.quantities:
             relation = _relation(quantity, other)
             if relation is not None and is_denied(sentence.text, other) != is_denied(reading.claim.text, quantity):
@@ -87,6 +92,15 @@ def value_candidates(surroundings: Surroundings, quantity: Quantity) -> Iterator
             features["bound"] = float(quantity.bound == other.bound)
             features["unit"] = float(_last_word(quantity) == _last_word(other))
             yield Candidate(relation, sentence, other.start, other.end, features)
+
+
+@functools.cache
+def _measure_words() -> frozenset[str]:
+    """Return the content terms that every dose shares."""
+    return content_terms(
+        "mg g kg mcg ng ml l dl mmol iu unit % mmhg °C °F second minute hour day week month year dose tablet capsule "
+        "puff drop daily weekly monthly once twice two three four five six eight ten time every each per maximum more less"
+    )
 
 
 def _relation(ours: Quantity, theirs: Quantity) -> Relation | None:

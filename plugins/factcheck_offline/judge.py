@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -12,6 +14,9 @@ from factcheck.schema import Claim, Evidence, Finding, Judgement, Label, Model, 
 _VALUES = frozenset({"amount", "unit", "frequency", "duration", "threshold", "age", "gestation", "time"})
 _SENTENCES = 10
 _UNION = 4
+# What holds clearly less of the claim than the best sentence is about something near it.
+_SUPPORTS_SHOWN = 3
+_SUPPORT_NEAR_BEST = 0.8
 
 
 class EvidenceJudge:
@@ -87,8 +92,9 @@ class EvidenceJudge:
         for finding in (pair[0] for pair in both):
             _keep(pro, finding, texts)
         if label == "supported":
-            for share, sentence in supports:
-                if share >= self.settings.supported_from:
+            best = supports[0][0]
+            for share, sentence in supports[:_SUPPORTS_SHOWN]:
+                if share >= max(self.settings.supported_from, _SUPPORT_NEAR_BEST * best):
                     quote = Quote(
                         passage_id=sentence.passage_id, start=sentence.start, end=sentence.end, text=sentence.text
                     )
@@ -136,13 +142,15 @@ def signals_of(findings: Sequence[Finding]) -> dict[str, float]:
 
 def conflicts(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]:
     """Return pairs of findings on one mention, for and against, from different passages."""
-    pairs = []
-    for pro in findings:
-        for contra in findings:
-            same = (pro.field, pro.claim_span) == (contra.field, contra.claim_span)
-            if same and pro.relation == "agrees" and contra.disagrees and pro.passage_id != contra.passage_id:
-                pairs.append((pro, contra))
-    return pairs
+    mentions: dict[tuple[str, Span | None], list[Finding]] = {}
+    for finding in findings:
+        mentions.setdefault((finding.field, finding.claim_span), []).append(finding)
+    return [
+        (pro, contra)
+        for group in mentions.values()
+        for pro, contra in itertools.product(group, group)
+        if pro.relation == "agrees" and contra.disagrees and pro.passage_id != contra.passage_id
+    ]
 
 
 def covered(reading: Reading) -> float:
@@ -164,6 +172,11 @@ def _keep(side: dict[str, tuple[float, Quote]], finding: Finding, texts: dict[st
 
 
 def _sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    return next((span for span in _sentences(text) if span[0] <= start and end <= span[1]), (start, end))
+
+
+@functools.lru_cache(maxsize=64)
+def _sentences(text: str) -> tuple[tuple[int, int], ...]:
     from factcheck.text.sentences import split_sentences
 
-    return next((span for span in split_sentences(text) if span[0] <= start and end <= span[1]), (start, end))
+    return tuple(split_sentences(text))
