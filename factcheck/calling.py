@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
-import contextlib
-import contextvars
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -17,21 +14,22 @@ from pydantic import ValidationError
 from factcheck.errors import FactcheckError, PluginContractError
 from factcheck.registry import first_line
 from factcheck.schema import Model
+from factcheck.threads import Threads
 
 M = TypeVar("M", bound=Model)
 
 
-async def call(function: Callable[..., Any], *args: object, may_hang: bool = False) -> Any:
+async def call(function: Callable[..., Any], *args: object, threads: Threads | None = None) -> Any:
     """Await ``function(*args)``; a plain function runs in a worker thread, abandoned when the caller is cancelled.
 
-    With ``may_hang`` that is a thread of its own, for which not even the interpreter waits at its exit. What a component
-    raises to end the program or the task is raised as RuntimeError: it must cost no more than its own result.
+    ``threads`` are those to use for a function that may hang. What a component raises to end the program or the task is
+    raised as RuntimeError: it must cost no more than its own result.
     """
     try:
         if inspect.iscoroutinefunction(function):
             return await function(*args)
         work = functools.partial(function, *args)
-        result = await (_in_own_thread(work) if may_hang else anyio.to_thread.run_sync(work, abandon_on_cancel=True))
+        result = await (threads.run(work) if threads else anyio.to_thread.run_sync(work, abandon_on_cancel=True))
         return await result if inspect.isawaitable(result) else result
     except SystemExit as error:
         raise RuntimeError(f"it called sys.exit({error.code!r})") from error
@@ -40,34 +38,6 @@ async def call(function: Callable[..., Any], *args: object, may_hang: bool = Fal
         if task is None or task.cancelling():
             raise
         raise RuntimeError("it was cancelled from inside") from error
-
-
-async def _in_own_thread(work: Callable[[], Any]) -> Any:
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:  # another event loop, whose threads keep no interpreter alive
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-    reply: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not reply.done():
-            reply.set_result((value, error))
-
-    def run() -> None:
-        value, error = None, None
-        try:
-            value = context.run(work)
-        except BaseException as caught:  # SystemExit too would end this thread and leave the caller waiting
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, value, error)
-
-    _thread.start_new_thread(run, ())
-    value, error = await reply
-    if error is not None:
-        raise error
-    return value
 
 
 def examined(found: object, kind: type[M], role: str, name: str) -> M:

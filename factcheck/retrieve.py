@@ -14,6 +14,7 @@ from anyio.lowlevel import RunVar
 
 from factcheck.calling import broken, call, examined_list, reason_of
 from factcheck.schema import Evidence, Passage, Query, Retrieval
+from factcheck.threads import Threads
 
 # Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet" (SIGIR 2009), use 60.
 RRF_CONSTANT = 60
@@ -43,6 +44,7 @@ class Source:
     trouble: str = ""
     # Bound to the event loop, because a checker may be used from several loops one after the other.
     limiter: RunVar[anyio.CapacityLimiter] = field(default_factory=_limiter, repr=False)
+    threads: Threads = field(default_factory=Threads, repr=False)
 
     async def retrieve(self, query: Query, k: int) -> Retrieval:
         """Ask once; every failure becomes a Retrieval that says what went wrong."""
@@ -59,7 +61,7 @@ class Source:
             started = time.perf_counter()
             try:
                 with anyio.move_on_after(self.deadline) as scope:
-                    found = await call(self.retriever.retrieve, query, k, may_hang=True)
+                    found = await call(self.retriever.retrieve, query, k, threads=self.threads)
                 if scope.cancelled_caught:
                     return self._failed(query, f"no reply within {self.deadline:g} s", started)
                 passages = check_passages(found, k, self.name)

@@ -42,7 +42,8 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 class Model(BaseModel):
     """Base of every model: immutable, and closed to unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Releases of pydantic before 2.10 warn of every field that begins with model_.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, protected_namespaces=())
 
 
 class Answer(Model):
