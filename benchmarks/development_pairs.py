@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 from factcheck.pipeline import FactChecker
+from factcheck.study.pairs import read_pairs
 from factcheck.study.report import Rate, StudyReport
 from factcheck.study.run import StudyOptions, run_study
-from factcheck.study.pairs import read_pairs
 
 STARTS = 15
 
@@ -53,18 +53,26 @@ def fastest(*command: str) -> float:
 def main() -> None:
     """Print the tables."""
     pairs = Path(sys.argv[1])
-    print(f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
+    print(
+        f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n"
+    )
     print("| corpus | policy | recovered | matched false positives | correct answers flagged |\n|---|---|---|---|---|")
     notes = []
     for corpus in sys.argv[2:]:
         report, seconds = measure(pairs, corpus)
         name = Path(corpus).name
         for policy, figures in report.policies.items():
-            cells = [percent(figures.recovered), percent(figures.false_positive_matched), percent(figures.false_positive_answer)]
+            cells = [
+                percent(figures.recovered),
+                percent(figures.false_positive_matched),
+                percent(figures.false_positive_answer),
+            ]
             print(f"| {name} | {policy} | {' | '.join(cells)} |")
         auroc = report.overall.risk_auroc
         points = [f"{p.max_false_positive_rate:.0%}: {percent(p.recovered)}" for p in report.operating_points.points]
-        notes.append(f"{name}: risk AUROC {auroc.value:.3f} {auroc.ci}; recovered at {'; '.join(points)}; {seconds:.1f} s")
+        notes.append(
+            f"{name}: risk AUROC {auroc.value:.3f} {auroc.ci}; recovered at {'; '.join(points)}; {seconds:.1f} s"
+        )
     print("\n" + "\n".join(notes) + "\n")
     bare = fastest(sys.executable, "-c", "pass")
     for title, command in (

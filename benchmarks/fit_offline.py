@@ -308,7 +308,7 @@ def write(
         "threshold": round(threshold, 2),
         **header,
         "samples": samples,
-        "note": "Even odds; the threshold allows at most 10 % matched-claim false positives on these pairs, and lies above the risk of silence.",
+        "note": "Even odds; at most 10 % matched-claim false positives on these pairs, and above the risk of silence.",
     }
     (DATA / "calibration.v1.json").write_text(json.dumps(body, indent=1) + "\n")
 

@@ -62,9 +62,9 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     """Import a public name at first use, so that ``import factcheck`` stays cheap."""
     if name == "__version__":
-        from importlib.metadata import version
+        from factcheck.source_tree import version
 
-        return version("factcheck")
+        return version()
     if name not in __all__:
         raise AttributeError(f"module 'factcheck' has no attribute '{name}'")
     return getattr(importlib.import_module(f"factcheck.{_HOME.get(name, 'schema')}"), name)

@@ -42,7 +42,7 @@ class Settings(Model):
     """Hold the settings of a run.
 
     ``k`` is the number of passages kept for a claim, ``deadline`` the seconds allowed to one query at one retriever,
-    ``checkers`` None for every one that is registered, ``plugins`` the tables of single components, by name.
+    ``checkers`` None for those that come with factcheck, ``plugins`` the tables of single components, by name.
     """
 
     corpora: tuple[str, ...] = ("clinical-starter",)
@@ -165,7 +165,7 @@ def _read(path: Path | None) -> tuple[str, dict[str, Any]]:
         ) from exc
     except UnicodeDecodeError as exc:
         raise ConfigError(f"the settings file {path} is not UTF-8.", hint="Save it as UTF-8.") from exc
-    except tomllib.TOMLDecodeError as exc:
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise ConfigError(f"the settings file {path} is not valid TOML: {exc}.", hint="Mend the syntax.") from None
 
 

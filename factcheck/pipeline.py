@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -32,10 +33,14 @@ from factcheck.schema import (
     Retrieval,
     Role,
     Verdict,
+    digest,
 )
 from factcheck.source_tree import version
 from factcheck.verdicts import Policy, decide, parse_policy
 
+DEFAULT_CHECKERS = tuple(
+    f"clinical/{name}" for name in ("dosing", "thresholds", "assertion", "triage", "certainty", "citations")
+)
 CONCURRENT_CLAIMS = 8
 MEMO_LIMIT = 50_000
 
@@ -74,7 +79,7 @@ class FactChecker:
         self.calibration = default_calibration()
         self.policy: Policy = parse_policy(settings.policy, default_threshold=self.calibration.threshold)
         self.plugins.check_tables(settings.plugins)
-        names = settings.checkers if settings.checkers is not None else tuple(self.plugins.names("checker"))
+        names = settings.checkers if settings.checkers is not None else self._usual_checkers()
         self._decomposer = self._create("decomposer", settings.decomposer)
         self._writer = self._create("query_writer", settings.query_writer)
         self._judge = self._create("judge", settings.judge)
@@ -82,7 +87,19 @@ class FactChecker:
         self._sources = [
             Source(name, self._create("retriever", name), settings.deadline) for name in settings.retrievers
         ]
+        for source in self._sources:
+            if getattr(getattr(source.retriever, "settings", None), "corpora", None) == ():
+                hint = "Name one: --corpus NAME|DIR"
+                raise ConfigError(f"retriever '{source.name}' has no corpus to search.", hint=hint)
         self._memo: dict[str, _Checked] = {}
+        self._warm: set[str] = set()
+
+    def _usual_checkers(self) -> tuple[str, ...]:
+        """Return those that come with factcheck: neither a package too many nor one that is broken may change a run unsaid.
+
+        A set of plugins that a program put together has those that it holds.
+        """
+        return DEFAULT_CHECKERS if self.plugins.autoload else tuple(self.plugins.names("checker"))
 
     def _create(self, role: Role, name: str) -> Any:
         table = self.settings.plugins.get(name)
@@ -102,7 +119,7 @@ class FactChecker:
             version=version(),
             components=tuple(self.plugins.fingerprint(role, name, part) for role, name, part in parts),
             policy=str(self.policy),
-            calibration=self.calibration.name,
+            calibration=f"{self.calibration.name} {digest(self.calibration.model_dump(mode='json'))}",
             k=self.settings.k,
             seed=self.settings.seed,
         )
@@ -129,6 +146,7 @@ class FactChecker:
         # First, because it opens the corpora: what is wrong with them is known before any work is done.
         manifest = await anyio.to_thread.run_sync(lambda: self.manifest)
         claims = await self._decompose(subject)
+        await self._warm_up()
         checked = await self._check_claims(claims)
         verdicts = tuple(
             decide(claim, found.evidence, found.judgement, self.calibration)
@@ -144,7 +162,7 @@ class FactChecker:
             judgements=tuple(found.judgement for found in checked),
             verdicts=verdicts,
             accounting=Accounting.of(verdicts),
-            warnings=tuple(f"no claim carries the number {number}" for number in missing),
+            warnings=(*_silence(subject, claims), *(f"no claim carries the number {number}" for number in missing)),
             manifest=manifest,
         )
 
@@ -159,6 +177,15 @@ class FactChecker:
             for (claim, item), judgement in zip(pairs, judgements, strict=True)
         ]
         return judgements, verdicts
+
+    async def _warm_up(self) -> None:
+        """Let retrievers that can prepare do so once, outside the deadline of any query; a failure shows in the queries."""
+        for source in self._sources:
+            prepare = getattr(source.retriever, "warm_up", None)
+            if prepare is not None and source.name not in self._warm:
+                self._warm.add(source.name)
+                with contextlib.suppress(Exception):
+                    await call(prepare)
 
     async def _decompose(self, answer: Answer) -> list[Claim]:
         name = self.settings.decomposer
@@ -268,3 +295,9 @@ def _rebind(found: _Checked, claim: Claim) -> _Checked:
         found.evidence.model_copy(update={"claim_id": claim.id}),
         found.judgement.model_copy(update={"claim_id": claim.id}),
     )
+
+
+def _silence(answer: Answer, claims: Sequence[Claim]) -> list[str]:
+    """Warn of words from which no claim was made, so that nothing checked is not taken for nothing wrong."""
+    words = len(answer.text.split())
+    return [f"no claim was made of the {words} words of the answer"] if words and not claims else []

@@ -75,6 +75,7 @@ class Plugins:
         only: Iterable[str] | None = None,
         strict: bool | None = None,
     ) -> None:
+        self.autoload = autoload
         self._registry = Registry()
         self._records: list[PluginRecord] = []
         self._made: dict[int, tuple[Any, BaseModel | None]] = {}

@@ -32,7 +32,7 @@ RISKS = {"contradicted": 0.9, "not_enough_evidence": 0.4, "supported": 0.1}
 class FakeChecker:
     def __init__(self, *, policy="contradicted", seed=0, delays=None, judge="fake", stop_after=None, explode=True):
         self.policy = parse_policy(policy, default_threshold=0.5)
-        self.calibration = SimpleNamespace(threshold=0.5)
+        self.calibration = SimpleNamespace(threshold=0.5, data_sha256="")
         self.manifest = Manifest(
             version="0",
             components=(Fingerprint(role="judge", name=judge, version="1"),),

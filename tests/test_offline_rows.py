@@ -156,7 +156,7 @@ def test_old_and_new_guidelines_that_disagree_are_a_conflict_with_both_quotes(ch
     assert {years[q.passage_id] for q in (*verdict.supporting, *verdict.contradicting)} == {"2013", "2023"}
 
 
-def test_invented_identifiers_are_reported_whole_and_apart_from_support(checked):
+def test_invented_identifiers_are_reported_whole_and_apart_from_the_values(checked):
     answer = (
         "For rheumatoid arthritis methotrexate is taken as 7.5 mg once a week "
         "(Smith 2021, PMID 99999999; doi:10.1016/S0140-6736(97)11096-0)."
@@ -165,7 +165,8 @@ def test_invented_identifiers_are_reported_whole_and_apart_from_support(checked)
     missing = {f.claim_value for f in judgement.findings if f.field == "citation" and f.relation == "missing"}
     assert {"PMID 99999999", "10.1016/S0140-6736(97)11096-0"} <= missing
     assert fields_against(judgement) == set()
-    assert verdict.label == "supported"
+    assert (verdict.label, verdict.contradicting) == ("not_enough_evidence", ())
+    assert "no passage on the matter knows" in verdict.reason
 
 
 def test_an_identifier_that_the_corpus_holds_is_known(checked):

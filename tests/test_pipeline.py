@@ -43,6 +43,11 @@ class TestStates:
             report = fact_checker().check(text)
             assert report.accounting.extracted == 0
             assert (report.claims, report.verdicts, report.answer.text) == ((), (), text)
+            assert report.warnings == ()
+
+    def test_words_of_which_no_claim_was_made_are_a_warning(self):
+        report = fact_checker(decomposer=lambda answer: []).check("Take five of them.")
+        assert report.warnings == ("no claim was made of the 4 words of the answer",)
 
     def test_a_claim_of_each_state(self):
         kinds = {"hello": "greeting"}

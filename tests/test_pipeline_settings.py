@@ -13,7 +13,7 @@ from factcheck.config import Settings
 from factcheck.decompose import SentenceDecomposer
 from factcheck.errors import CorpusError, UnknownNameError, UserError
 from factcheck.hookspecs import hookimpl
-from factcheck.pipeline import FactChecker
+from factcheck.pipeline import DEFAULT_CHECKERS, FactChecker
 from factcheck.schema import Answer, AnswerReport, Model
 
 FAKES = runpy.run_path(str(Path(__file__).with_name("pipeline_fakes.py")))
@@ -40,7 +40,8 @@ class TestSettings:
             ("judge", "t"),
         ]
         assert (manifest.policy, manifest.k, manifest.seed) == ("risk>=0.25", 3, 7)
-        assert manifest.calibration == checker.calibration.name
+        name, _, digest = manifest.calibration.partition(" ")
+        assert (name, len(digest)) == (checker.calibration.name, 32)
         assert manifest.version
         assert manifest == checker.manifest
 
@@ -76,6 +77,12 @@ class TestSettings:
             fact_checker(settings=change)
         assert said in str(caught.value)
         assert str(caught.value).splitlines() == [str(caught.value)]
+
+    def test_without_any_named_installed_plugins_give_those_that_come_with_factcheck(self):
+        for module in ("numpy", "rank_bm25", "pint", "Stemmer"):
+            pytest.importorskip(module)
+        used = [c.name for c in FactChecker(corpora=("tied-pairs",)).manifest.components if c.role == "checker"]
+        assert used == list(DEFAULT_CHECKERS)
 
     CHOSEN = Settings(decomposer="t", query_writer="t", judge="t", retrievers=("t",), corpora=(), k=2)
 
@@ -148,6 +155,39 @@ class TestSettings:
         with pytest.raises(CorpusError, match="the corpus is empty"):
             checker.check("x")
         assert not seen
+
+
+class TestWarmUp:
+    def checker(self, warm_up, deadline=0.2):
+        retriever = SimpleNamespace(retrieve=lambda q, k: passages(q.text), warm_up=warm_up)
+
+        @hookimpl
+        def factcheck_register_retrievers(register):
+            register("r", lambda: retriever)
+
+        loaded = plugins_of()
+        loaded.register(SimpleNamespace(factcheck_register_retrievers=factcheck_register_retrievers), "r")
+        chosen = {"decomposer": "t", "query_writer": "t", "judge": "t", "retrievers": ("r",), "corpora": ()}
+        return FactChecker(plugins=loaded, deadline=deadline, **chosen)
+
+    def test_a_retriever_prepares_once_outside_the_deadline_of_its_queries(self):
+        calls = []
+        checker = self.checker(lambda: calls.append(time.sleep(0.4)))
+        assert [labels(checker.check(text)) for text in ("one", "two")] == [["supported"], ["supported"]]
+        assert len(calls) == 1
+
+    def test_it_may_be_a_coroutine(self):
+        calls = []
+
+        async def warm_up():
+            calls.append(1)
+
+        assert labels(self.checker(warm_up).check("one")) == ["supported"]
+        assert calls == [1]
+
+    @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(0)])
+    def test_one_that_fails_is_left_to_its_queries(self, error):
+        assert labels(self.checker(FAKES["raising"](error)).check("one")) == ["supported"]
 
 
 @pytest.fixture(scope="module")

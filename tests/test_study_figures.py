@@ -376,6 +376,7 @@ def study_of(pairs, checker=None, **changes):
         "manifest": checker.manifest,
         "policy": checker.policy,
         "risk_threshold": 0.5,
+        "fitted_on_these": False,
         "resamples": 200,
         "assume_tied": True,
         "seconds": 1.0,
@@ -488,8 +489,14 @@ def test_forty_four_pairs_take_well_under_three_seconds():
         manifest=checker.manifest,
         policy=checker.policy,
         risk_threshold=0.5,
+        fitted_on_these=False,
         resamples=stats.RESAMPLES,
         assume_tied=False,
         seconds=0.0,
     )
     assert time.perf_counter() - start < 3
+
+
+def test_a_report_on_the_pairs_that_the_judge_was_fitted_on_says_so():
+    assert any("fitted on these" in warning for warning in study_of([make_pair("a")], fitted_on_these=True).warnings)
+    assert not any("fitted on these" in warning for warning in study_of([make_pair("a")]).warnings)

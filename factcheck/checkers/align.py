@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from factcheck.checkers.drugs import classes_of
 from factcheck.checkers.population import comparability
 from factcheck.checkers.reading import Reading, Sentence
-from factcheck.schema import Claim, Finding, Model, Relation
+from factcheck.schema import Claim, Finding, Model, Relation, digest
 
 SENTENCES_COMPARED = 30
 HARD_CONFIDENCE = 0.3
@@ -72,14 +72,17 @@ def default_weights() -> Weights:
 class AlignmentChecker:
     """Hold the weights for the checkers that align mentions."""
 
-    version = "1"
-
     class Settings(Model):
         """Take no settings."""
 
     def __init__(self, settings: Settings | None = None, *, weights: Weights | None = None) -> None:
         self.settings = settings or self.Settings()
         self._given = weights
+
+    @property
+    def version(self) -> str:
+        """Name the rules and the weights, so that a fingerprint tells other weights apart."""
+        return f"1 {digest(self.weights)[:12]}"
 
     @property
     def weights(self) -> Weights:

@@ -96,6 +96,8 @@ def _figure(text: str, *, whole: bool) -> float | None:
     if match := _MIXED.fullmatch(text):
         if match[2]:
             return float(match[1] or 0) + _GLYPHS[match[2]]
+        if float(match[5]) == 0:
+            return None
         return float(match[3] or 0) + float(match[4]) / float(match[5])
     try:
         return float(text.replace("·", "."))

@@ -113,7 +113,9 @@ class Reading:
         shared = math.fsum(left[name] * right[name] * self.weight((name,)) for name in left.keys() & right.keys())
         if not shared:
             return 0.0
-        sizes = [math.fsum(value * value * self.weight((name,)) for name, value in side.items()) for side in (left, right)]
+        sizes = [
+            math.fsum(value * value * self.weight((name,)) for name, value in side.items()) for side in (left, right)
+        ]
         return min(1.0, shared / math.sqrt(sizes[0] * sizes[1]))
 
     @functools.cached_property

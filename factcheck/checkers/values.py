@@ -7,8 +7,9 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from factcheck.checkers.align import Candidate, Surroundings, Weights, align, findings_of
+from factcheck.checkers.align import SENTENCES_COMPARED, Candidate, Surroundings, Weights, align, findings_of
 from factcheck.checkers.parse_quantities import find_quantities
 from factcheck.checkers.quantities import Quantity, compare
 from factcheck.checkers.reading import Reading, content_terms, drug_names
@@ -24,8 +25,8 @@ _OTHER_PEOPLE = 0.3
 _COMPUTED_AMONG = 24
 _REACH = 30
 _DENIED_BEFORE = re.compile(
-    r"\b(?:never|not|nor|rather than|instead of|mistaken|accidental|inadvertent|wrongly|erroneous)(?: (?:be|to be|as|at|a|the))?"
-    r"(?: (?:taken|given|used|dosed))?\s$",
+    r"\b(?:never|not|nor|rather than|instead of|mistaken|accidental|inadvertent|wrongly|erroneous)"
+    r"(?: (?:be|to be|as|at|a|the))?(?: (?:taken|given|used|dosed))?\s$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(r"^\s(?:use |dosing |doses? |taking )?(?:in error|by mistake|by accident)\b", re.IGNORECASE)
@@ -56,14 +57,37 @@ def check_values(
 
 
 def comparable_values(claim: Claim, reading: Reading) -> list[Quantity]:
-    """Return the values of a claim that are neither facts of the question nor computed from others."""
+    """Return the values of a claim that are neither facts of the question nor computed from others.
+
+    A dose may be computed from one per kilogram in the evidence and the weight that the claim or the question gives.
+    """
     given = find_quantities(claim.question)
-    derived = set(_derived(reading, given))
+    derived = set(_derived(reading, given)) | set(_by_weight(reading, given))
     return [
         quantity
         for quantity in reading.claim.quantities
         if quantity not in derived and not any(compare(quantity, fact) == "agrees" for fact in given)
     ]
+
+
+def _by_weight(reading: Reading, given: list[Quantity]) -> Iterator[Quantity]:
+    weights = [
+        q.point for q in (*reading.claim.quantities, *given) if q.dimension == "body weight" and q.kind == "amount"
+    ]
+    if not weights:
+        return
+    per_kilogram = [
+        q for _, sentence in reading.ranked[:SENTENCES_COMPARED] for q in sentence.quantities if "kg" in q.per
+    ]
+    doses = [_for_weight(q, weight) for q in per_kilogram for weight in weights]
+    for quantity in reading.claim.quantities:
+        if quantity.dimension in _DOSE_DIMENSIONS and any(compare(quantity, dose) == "agrees" for dose in doses):
+            yield quantity
+
+
+def _for_weight(quantity: Quantity, weight: float) -> Quantity:
+    per = tuple(part for part in quantity.per if part != "kg")
+    return replace(quantity, low=quantity.low * weight, high=quantity.high * weight, per=per)
 
 
 def value_candidates(surroundings: Surroundings, quantity: Quantity) -> Iterator[Candidate]:

@@ -59,6 +59,10 @@ def run(args: argparse.Namespace) -> int:
     if conditions and report.accounting.error:
         failed = f"{report.accounting.error} of {report.accounting.extracted} claims"
         raise RunError(f"{failed} could not be checked, so it is open whether --fail-on is met.", hint="Try again.")
+    checked = report.accounting.extracted - report.accounting.not_checkable
+    if checked and report.accounting.error == checked:
+        trouble = next((r.error for r in report.retrievals if r.error), "") or report.verdicts[-1].reason
+        raise RunError(f"none of the {checked} claims could be checked: {trouble}", hint="Mend that and run it again.")
     return 0
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
 COMMANDS = {
     "check": "check the claims of one answer",
@@ -23,9 +24,17 @@ COMMANDS = {
 NOTICE = "factcheck is an evaluation aid; nothing that it prints is medical advice."
 
 
+class _Parser(argparse.ArgumentParser):
+    """Complain as every other mistake of the user does: one line with a code, exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"factcheck: [F110] {message}. See: {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
 def build_parser(command: str | None) -> argparse.ArgumentParser:
     """Build the parser; only the module of ``command`` is imported."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="factcheck",
         description="Check long medical answers against retrieved evidence, and say how often that is wrong.",
         epilog=NOTICE,
@@ -46,6 +55,8 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:
+        return 3
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a sign that the terminal's encoding lacks must not stop a report
             stream.reconfigure(errors="backslashreplace")

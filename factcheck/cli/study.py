@@ -10,6 +10,8 @@ from typing import Any, Self
 
 from factcheck.cli.options import add_pipeline_options, checker_from
 
+OUTPUTS = ("report.json", "report.md", "claims.jsonl", "progress.jsonl")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from factcheck.errors import RunError
+    from factcheck.errors import InputError, RunError
     from factcheck.study.pairs import read_pairs
     from factcheck.study.run import StudyOptions, prepare_folder, run_study, select_tied
     from factcheck.study.statistics import RESAMPLES
@@ -38,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     file = read_pairs(args.pairs, skip_invalid=args.skip_invalid)
     select_tied(file.pairs, assume_tied=args.assume_tied)
     prepare_folder(args.out)
+    if any((args.out / name).exists() and (args.out / name).samefile(args.pairs) for name in OUTPUTS):
+        raise InputError(f"'{args.pairs}' would be overwritten by the output.", hint="Choose another --out.")
     options = StudyOptions(
         assume_tied=args.assume_tied,
         resume=args.resume,
@@ -54,6 +58,12 @@ def run(args: argparse.Namespace) -> int:
                 hint="Run the same command with --resume (and without --force) to go on.",
             ) from error
     sys.stdout.write(report.to_json() if args.format == "json" else render_text(report))
+    checked = report.accounting.extracted - report.accounting.not_checkable
+    if checked and report.accounting.error == checked:
+        raise RunError(
+            f"none of the {checked} claims could be checked, so the figures say nothing.",
+            hint="See the reasons in claims.jsonl, mend them and run it again with --resume.",
+        )
     return 0
 
 

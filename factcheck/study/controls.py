@@ -80,6 +80,7 @@ async def run_control(
             error = str(caught)
             continue
         found.extend(judged)
+        error = next((verdict.reason for verdict in judged if verdict.label == "error"), error)
     return ControlRecord(
         control=control,
         pair=record.pair,

@@ -44,6 +44,7 @@ def build_report(
     manifest: Manifest,
     policy: Policy,
     risk_threshold: float,
+    fitted_on_these: bool,
     resamples: int,
     assume_tied: bool,
     seconds: float,
@@ -92,7 +93,7 @@ def build_report(
             resamples=resamples,
         ),
         errors=tuple(errors),
-        warnings=tuple(_warnings(file, tied, errors, controls, kept)),
+        warnings=tuple(_warnings(file, tied, errors, controls, kept, fitted_on_these)),
         manifest=manifest,
     )
 
@@ -223,8 +224,11 @@ def natural_order(name: str) -> list[tuple[int, str]]:
 
 
 def _cost(manifest: Manifest, seconds: float) -> Cost:
-    calls_models = any(component.model for component in manifest.components)
-    known = None if calls_models else 0
+    # Nothing is counted yet; only what has neither a model nor any source but corpora is known to cost nothing.
+    offline = all(
+        (c.role == "checker" or not c.model) and (c.role != "retriever" or c.corpus_sha256) for c in manifest.components
+    )
+    known = 0 if offline else None
     return Cost(model_calls=known, tokens_in=known, tokens_out=known, usd=known, http_requests=known, seconds=seconds)
 
 
@@ -234,8 +238,11 @@ def _warnings(
     errors: Sequence[PairError],
     controls: Mapping[ControlName, Sequence[ControlRecord]],
     records: Sequence[PairRecord],
+    fitted_on_these: bool,
 ) -> list[str]:
     found = []
+    if fitted_on_these:
+        found.append("The judge's parameters were fitted on these very pairs: development figures, flattering to it.")
     if len(tied) < FEW_PAIRS:
         found.append(
             f"Only {len(tied)} tied pairs, fewer than {FEW_PAIRS}: every figure is uncertain; read the intervals."
@@ -244,6 +251,9 @@ def _warnings(
         found.append(f"{len(file.skipped)} lines of the pairs could not be used and were skipped.")
     if errors:
         found.append(f"{len(errors)} pairs could not be checked; they count as nothing found on either side.")
+    undecided = sum(record.accounting.error for record in records)
+    if undecided:
+        found.append(f"{undecided} claims ended in an error and count as not flagged; run again with --resume.")
     inexact = sum(not pair.exact for pair in file.pairs)
     if inexact:
         found.append(f"{inexact} pairs differ outside their spans too; spans count Unicode code points.")

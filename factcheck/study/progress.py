@@ -59,8 +59,9 @@ class Progress:
         self._file.close()
 
     def add_pair(self, record: PairRecord) -> None:
-        """Keep a finished pair."""
-        self._append("pair", record)
+        """Keep a finished pair; one with errors is not written down, so that a resumed run tries it again."""
+        if not record.accounting.error:
+            self._append("pair", record)
         self.pairs[record.pair] = record
 
     def add_control(self, record: ControlRecord) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import anyio
 
 from factcheck.calibrate import Calibration
-from factcheck.errors import InputError, OutputError, StageError
+from factcheck.errors import InputError, OutputError, PluginError, StageError
 from factcheck.schema import Answer, AnswerReport, Claim, Evidence, Judgement, Manifest, Verdict
 from factcheck.study import statistics
 from factcheck.study.controls import ControlName, ControlRecord, donors, run_control
@@ -101,6 +101,7 @@ async def arun_study(
             manifest=manifest,
             policy=checker.policy,
             risk_threshold=checker.calibration.threshold,
+            fitted_on_these=checker.calibration.data_sha256 == file.sha256,
             resamples=options.resamples,
             assume_tied=options.assume_tied,
             seconds=time.monotonic() - started,
@@ -168,7 +169,7 @@ async def _check_pairs(
                 await checker.acheck(Answer(id=f"{pair.id}/{side}", question=pair.question, text=text))
                 for side, text in (("original", pair.original), ("injected", pair.injected))
             ]
-        except StageError as error:
+        except (StageError, PluginError) as error:
             failed[pair.id] = str(error)
         else:
             progress.add_pair(record_pair(pair, reports[0], reports[1], checker.policy))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
+import unicodedata
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -14,6 +16,9 @@ from factcheck.schema import Claim, Evidence, Finding, Judgement, Label, Model, 
 _VALUES = frozenset({"amount", "unit", "frequency", "duration", "threshold", "age", "gestation", "time"})
 _SENTENCES = 10
 _UNION = 4
+_DIGITS = re.compile(r"\d[\d.,]*")
+# A word or two ("Treatment.") is in every passage on the matter and states nothing.
+_TERMS_NEEDED = 3
 # What holds clearly less of the claim than the best sentence is about something near it.
 _SUPPORTS_SHOWN = 3
 _SUPPORT_NEAR_BEST = 0.8
@@ -32,7 +37,7 @@ class EvidenceJudge:
     class Settings(Model):
         """Set the support that makes a claim supported and the confidence that makes a finding contradict it."""
 
-        supported_from: float = Field(default=0.35, ge=0.0, le=1.0)
+        supported_from: float = Field(default=0.4, ge=0.0, le=1.0)
         contradicted_from: float = Field(default=0.3, ge=0.0, le=1.0)
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -51,7 +56,8 @@ class EvidenceJudge:
         supports = self._supports(reading)
         support = supports[0][0] if supports else 0.0
         against = [f for f in findings if f.disagrees and f.confidence >= self.settings.contradicted_from]
-        label = self._label(support, against, findings)
+        stated = len(reading.claim.terms) >= _TERMS_NEEDED and not unseen_numbers(claim, evidence, findings)
+        label = self._label(support, stated, against, findings)
         stances, quotes = self._stances(label, evidence, supports, against, findings)
         return Judgement(
             claim_id=claim.id,
@@ -63,16 +69,19 @@ class EvidenceJudge:
         )
 
     def _supports(self, reading: Reading) -> list[tuple[float, Sentence]]:
-        own = reading.claim.terms
+        # Without the classes of its drugs: a passage on warfarin must not support whatever is said of warfarin.
+        own = frozenset(name for name in reading.claim.terms if not name.startswith("="))
         shares = [(reading.share(own, s.terms | s.topic), s) for _, s in reading.ranked[:_SENTENCES]]
         return sorted(shares, key=lambda pair: -pair[0])
 
-    def _label(self, support: float, against: Sequence[Finding], findings: Sequence[Finding]) -> Label:
+    def _label(self, support: float, stated: bool, against: Sequence[Finding], findings: Sequence[Finding]) -> Label:
         divided = {(pro.field, pro.claim_span) for pro, _ in conflicts(findings)}
         if any((finding.field, finding.claim_span) not in divided for finding in against):
             return "contradicted"
         if divided:
             return "conflicting"
+        if not stated or any(finding.relation == "missing" for finding in findings):
+            return "not_enough_evidence"
         return "supported" if support >= self.settings.supported_from else "not_enough_evidence"
 
     def _stances(
@@ -151,6 +160,31 @@ def conflicts(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]:
         for pro, contra in itertools.product(group, group)
         if pro.relation == "agrees" and contra.disagrees and pro.passage_id != contra.passage_id
     ]
+
+
+def unseen_numbers(claim: Claim, evidence: Evidence, findings: Sequence[Finding]) -> list[str]:
+    """Return the numbers of a claim that stand neither in a passage, nor in the question, nor within an agreeing finding.
+
+    Digits of every script and width count, so that a number which no checker can read is not taken for one that agrees.
+    """
+    agreed = [f.claim_span for f in findings if f.relation == "agrees" and f.claim_span]
+    known = set(_numbers(claim.question)) | set(_numbers(claim.context))
+    for passage in evidence.passages:
+        known |= set(_numbers(passage.title)) | set(_numbers(passage.text))
+    return [
+        number
+        for number, (start, end) in _numbers(claim.text).items()
+        if number not in known and not any(low <= start and end <= high for low, high in agreed)
+    ]
+
+
+@functools.lru_cache(maxsize=5_000)
+def _numbers(text: str) -> dict[str, tuple[int, int]]:
+    found = {}
+    for match in _DIGITS.finditer(text):
+        digits = "".join(str(unicodedata.digit(char, char)) for char in match.group().replace(",", ""))
+        found[digits.rstrip(".")] = match.span()
+    return found
 
 
 def covered(reading: Reading) -> float:
