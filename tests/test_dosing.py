@@ -11,6 +11,8 @@ pytest.importorskip("pint")
 pytest.importorskip("Stemmer")
 
 from factcheck.checkers.dosing import DosingChecker
+from factcheck.checkers.reading import read
+from factcheck.checkers.values import comparable_values
 
 KIT = runpy.run_path(str(Path(__file__).with_name("checker_kit.py")))
 CHECKER = DosingChecker()
@@ -178,6 +180,12 @@ AGREES = [
     ),
     ("Ciprofloxacin every 12 hours is fine.", ["Ciprofloxacin is taken twice a day."], "frequency", {}),
     ("Digoxin 0.125 mg daily.", ["Digoxin 125 micrograms once daily is usual in the elderly."], "amount", {}),
+    (
+        "At 10 mg/kg that is 150 mg for him.",
+        ["Ibuprofen 5 to 10 mg/kg per dose in children; the tablets for adults hold 200 mg."],
+        "amount",
+        {"question": "My son weighs 15 kg. How much ibuprofen may he have?", "context": "ibuprofen"},
+    ),
 ]
 # claim, passages, context and question: nothing is said
 SILENT = [
@@ -198,11 +206,6 @@ SILENT = [
     (
         "He weighs 15 kg, so 150 mg is one dose.",
         ["Ibuprofen 5 to 10 mg/kg per dose in children."],
-        {"question": "My son weighs 15 kg. How much ibuprofen may he have?", "context": "ibuprofen"},
-    ),
-    (
-        "At 10 mg/kg that is 150 mg for him.",
-        ["Ibuprofen 5 to 10 mg/kg per dose in children; the tablets for adults hold 200 mg."],
         {"question": "My son weighs 15 kg. How much ibuprofen may he have?", "context": "ibuprofen"},
     ),
     (
@@ -284,3 +287,29 @@ def test_weights_given_replace_those_that_ship():
     none = {"value": {"none": 50.0, "agrees": 0.0}}
     found = KIT["run"](DosingChecker(weights=none), "Take 5 mg daily.", "Take 50 mg daily.")
     assert all(f.confidence < 0.01 and not f.hard for f in found)
+
+
+@pytest.mark.parametrize(
+    ("claim", "question", "compared"),
+    [
+        ("For him that is 75 to 150 mg.", "My son weighs 15 kg.", []),
+        ("At 15 kg the dose is 150 mg.", "", []),
+        ("For him that is 1,500 mg.", "My son weighs 15 kg.", ["1,500 mg"]),
+        ("For him that is 150 mg.", "My son is small.", ["150 mg"]),
+        ("He has lost 5 kg and takes 50 mg.", "", ["50 mg"]),
+        ("With 500 mg/kg and 20 kg that is 10 g.", "", ["500 mg/kg"]),
+        ("With 100 mg/5 mL syrup 150 mg are 7.5 mL.", "", ["100 mg/5 mL"]),
+        ("With 5 mg tablets 40 mg are eight tablets.", "", ["5 mg"]),
+        ("The dose is 100 mg.", "He takes 100 mg.", []),
+        ("The dose is 200 mg.", "He takes 100 mg.", ["200 mg"]),
+        ("With 50 mg/kg and 20 kg that is 1 g.", "", ["50 mg/kg"]),
+        ("Two tablets of 250 mg make 500 mg.", "", ["250 mg"]),
+    ],
+)
+def test_values_given_or_computed_are_not_compared(claim, question, compared):
+    subject = KIT["claim"](claim, question=question)
+    reading = read(
+        subject, KIT["evidence"]("Ibuprofen for children: 5 to 10 mg/kg a dose.", "Ibuprofen tablets hold 200 mg.")
+    )
+    found = [q.text for q in comparable_values(subject, reading) if q.kind == "amount" and q.dimension != "body weight"]
+    assert found == compared

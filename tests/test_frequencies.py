@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+
+pytest.importorskip("pint")
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -132,7 +132,7 @@ CHANGES = {
     "a fall of 5 mmHg": ["change 5 mmHg"], "reduces it by 20%": ["change 20 %"],
     "lowers LDL by about 50%": ["change 50 %"], "increase the dose by 5 mg": ["change 5 mg"],
     "reduce the dose to 20 mg": ["20 mg"], "a lower dose of 5 mg": ["5 mg"], "a risk of 5%": ["5 %"],
-    "a weight loss of 5 kg": ["change 5 kg"], "cut to 130 mmHg": ["130 mmHg"],
+    "a weight loss of 5 kg": ["change 5 kg"], "cut to 130 mmHg": ["130 mmHg"], "He has lost 5 kg": ["change 5 kg"],
 }  # fmt: skip
 NOTHING = [
     "911", "call 911 now", "call 111 or 999", "555-123-4567", "0800 123 4567", "1-800-222-1222", "2023-05-01",

@@ -69,7 +69,8 @@ _DURATION_AFTER = re.compile(
 _CHANGE_BEFORE = re.compile(
     r"\b(?!(?:(?<=\ba )|(?<=\ban )|(?<=\bthe ))(?:lower|reduced|increased|raised|decreased)\b)"
     r"(?:fall|falls|fell|drop|reduc|lower|rais|ris(?!k)|increas|decreas|gain|loss|lose|cut|chang|benefit|shorten)\w*\b[^\d.;]{0,60}?"
-    r"(?:\b(?:by|of|about|around|roughly|approximately|some)|:)\s?(?:about|around|roughly|approximately|up to)?\s?$",
+    r"(?:\b(?:by|of|about|around|roughly|approximately|some)|:)\s?(?:about|around|roughly|approximately|up to)?\s?$"
+    r"|\b(?:lost|los(?:e|es|ing)|gain(?:s|ed|ing)?)\s(?:about |around |some )?$",
     re.IGNORECASE,
 )
 # "the maximum daily dose is 4 g" states 4 g a day.

@@ -16,6 +16,9 @@ from factcheck.checkers.reading import Reading, content_terms, drug_names
 from factcheck.schema import Claim, Finding, Relation
 
 _DOSE_DIMENSIONS = frozenset({"mass", "[iu]", "volume", "substance"})
+_MULTIPLIERS = frozenset(
+    {"body weight", "fraction", "[tablet]", "[capsule]", "[puff]", "[drop]", "[sachet]", "[dose_count]"}
+)
 _SMALL_NUMBER = 4
 # Another drug's dose says nothing about this one's.
 _UNRELATED = 0.5
@@ -156,16 +159,23 @@ def _derived(reading: Reading, given: list[Quantity]) -> Iterator[Quantity]:
         return
     for target in reading.claim.quantities:
         others = [q for q in pool if q != target]
-        if target not in pool:
-            continue
-        for left, right in itertools.permutations(others, 2):
-            one, two = _ends(left), _ends(right)
-            products = _spans(one[0] * two[0], one[1] * two[1])
-            quotients = _spans(one[0] / two[1], one[1] / two[0])
-            computed = any(_close(_ends(target), found) for found in (products, quotients))
-            if computed and (left.dimension, left.per) != (right.dimension, right.per):
-                yield target
-                break
+        if target in pool and any(_computes(target, left, right) for left, right in itertools.permutations(others, 2)):
+            yield target
+
+
+def _computes(target: Quantity, left: Quantity, right: Quantity) -> bool:
+    """Tell whether ``left`` times or divided by ``right`` gives the target, and is a sum that an answer would do.
+
+    Doses are multiplied by weights and counts and divided by strengths. What they are computed from stays to be compared:
+    a dose per kilogram that is wrong makes a wrong dose that fits it.
+    """
+    one, two = _ends(left), _ends(right)
+    multiplied = right.dimension in _MULTIPLIERS or (right.dimension, target.dimension) == ("volume", "mass")
+    if multiplied and "kg" not in target.per and left.dimension not in _MULTIPLIERS:
+        return _close(_ends(target), _spans(one[0] * two[0], one[1] * two[1]))
+    if target.dimension in _MULTIPLIERS or (target.dimension == "volume" and right.dimension.endswith("concentration")):
+        return _close(_ends(target), _spans(one[0] / two[1], one[1] / two[0]))
+    return False
 
 
 def _ends(quantity: Quantity) -> tuple[float, float]:
