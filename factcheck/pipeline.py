@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 
 from factcheck.calibrate import default_calibration
 from factcheck.calling import broken, call, examined_list, reason_of
@@ -93,6 +94,7 @@ class FactChecker:
                 raise ConfigError(f"retriever '{source.name}' has no corpus to search.", hint=hint)
         self._memo: dict[str, _Checked] = {}
         self._warm: set[str] = set()
+        self._warming: RunVar[anyio.Lock] = RunVar("warming")
 
     def _usual_checkers(self) -> tuple[str, ...]:
         """Return those that come with factcheck: neither a package too many nor one that is broken may change a run unsaid.
@@ -180,12 +182,18 @@ class FactChecker:
 
     async def _warm_up(self) -> None:
         """Let retrievers that can prepare do so once, outside the deadline of any query; a failure shows in the queries."""
-        for source in self._sources:
-            prepare = getattr(source.retriever, "warm_up", None)
-            if prepare is not None and source.name not in self._warm:
-                self._warm.add(source.name)
-                with contextlib.suppress(Exception):
-                    await call(prepare)
+        try:
+            lock = self._warming.get()
+        except LookupError:
+            lock = anyio.Lock()
+            self._warming.set(lock)
+        async with lock:
+            for source in self._sources:
+                prepare = getattr(source.retriever, "warm_up", None)
+                if prepare is not None and source.name not in self._warm:
+                    with contextlib.suppress(Exception):
+                        await call(prepare)
+                    self._warm.add(source.name)
 
     async def _decompose(self, answer: Answer) -> list[Claim]:
         name = self.settings.decomposer

@@ -217,3 +217,42 @@ def test_any_text_gives_a_judgement_that_keeps_the_contract(text, passages):
     if not passages:
         assert judgement.label == "not_enough_evidence"
     assert all(0.0 <= value <= 1.0 for value in judgement.signals.values())
+
+
+class TestWhatIsNotSupported:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "x",
+            "Treatment.",
+            "Purple elephants cure warfarin.",
+            "Take 1e6 mg of ibuprofen daily.",
+            "Adults may take 200 to ٤٠٠٠ mg of ibuprofen every four to six hours.",
+            "Adults may take 200 to ４０００ mg of ibuprofen every four to six hours.",
+            "A 2019 trial in 4,000 adults showed that ibuprofen taken every four to six hours cures baldness.",
+        ],
+    )
+    def test_shared_words_are_not_enough(self, text):
+        from factcheck.pipeline import FactChecker
+
+        (verdict,) = FactChecker(corpora=("tied-pairs",)).check(text).verdicts
+        assert verdict.label != "supported"
+
+    def test_a_number_may_stand_in_the_passage_the_question_or_an_agreeing_finding(self):
+        from factcheck_offline.judge import unseen_numbers
+
+        from factcheck.schema import Claim, Evidence, Finding, Passage
+
+        shown = Passage(id="p", doc_id="d", corpus="c", text="Give 40 mg for 5 days.", score=1.0, rank=1)
+        evidence = Evidence(claim_id="c", passages=(shown,))
+        claim = Claim(
+            id="c",
+            answer_id="a",
+            text="Give 40 mg, then 1,250 mg at 15 kg.",
+            question="15 kg",
+            span=(0, 35),
+            sentence_span=(0, 35),
+        )
+        assert unseen_numbers(claim, evidence, ()) == ["1250"]
+        agrees = Finding(checker="k", field="amount", claim_value="1,250 mg", relation="agrees", claim_span=(17, 25))
+        assert unseen_numbers(claim, evidence, (agrees,)) == []

@@ -256,3 +256,49 @@ class TestJudgingAlone:
     def test_it_takes_one_evidence_for_each_claim(self):
         with pytest.raises(ValueError, match="shorter"):
             anyio.run(fact_checker().ajudge, [claim()], [])
+
+
+class TestWarmUp:
+    def test_what_a_retriever_prepares_is_outside_the_deadline_and_waited_for_by_all(self):
+        ready = []
+
+        async def prepare():
+            await anyio.sleep(0.3)
+            ready.append("ready")
+
+        async def retrieve(asked, k):
+            if not ready:
+                await anyio.sleep(5)
+            return passages(asked.text)
+
+        checker = fact_checker(retriever=retrieve, settings={"deadline": 0.05})
+        checker._sources[0].retriever.warm_up = prepare
+
+        async def both():
+            reports = {}
+
+            async def one(name):
+                reports[name] = await checker.acheck(Answer(id=name, text=f"{name} is a line"))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(one, "a")
+                group.start_soon(one, "b")
+            return reports
+
+        reports = asyncio.run(both())
+        assert [labels(reports[name]) for name in "ab"] == [["supported"], ["supported"]]
+        assert ready == ["ready"]
+
+    def test_a_preparation_that_fails_leaves_the_queries_to_say_so(self):
+        checker = fact_checker(retriever=raising(PermanentError("gone.")))
+        checker._sources[0].retriever.warm_up = raising(PermanentError("gone."))
+        report = checker.check("One line.")
+        assert report.accounting.error == 1
+        assert "gone." in report.retrievals[0].error
+
+
+def test_an_answer_of_words_without_a_claim_is_warned_of():
+    report = fact_checker(decomposer=lambda answer: []).check("Aspirin cures cancer.")
+    assert report.accounting.extracted == 0
+    assert report.warnings == ("no claim was made of the 3 words of the answer",)
+    assert fact_checker(decomposer=lambda answer: []).check(" ").warnings == ()

@@ -59,6 +59,10 @@ class EvidenceJudge:
         stated = len(reading.claim.terms) >= _TERMS_NEEDED and not unseen_numbers(claim, evidence, findings)
         label = self._label(support, stated, against, findings)
         stances, quotes = self._stances(label, evidence, supports, against, findings)
+        if label == "conflicting" and not {"supports", "contradicts"} <= {stance.stance for stance in stances}:
+            # Every passage that speaks for one mention speaks against another: no side can be shown.
+            label = "not_enough_evidence"
+            stances, quotes = self._stances(label, evidence, supports, against, findings)
         return Judgement(
             claim_id=claim.id,
             label=label,
