@@ -179,12 +179,21 @@ def test_no_evidence_no_finding():
     assert KIT["run"](CHECKER, "The HEARTSAVE-2 trial found it.") == []
 
 
-def test_figures_and_a_year_make_an_unknown_source_more_suspicious():
-    bare = KIT["run"](CHECKER, "The HIVE-Kids trial found that honey shortens cough.", HONEY)[0]
-    rich = KIT["run"](
-        CHECKER, "The 2021 HIVE-Kids trial of 2,300 children found that honey shortens cough by 40%.", HONEY
-    )[0]
-    assert bare.confidence < rich.confidence
+@pytest.mark.parametrize(
+    ("claim", "confidence"),
+    [
+        ("The HIVE-Kids trial found that honey shortens cough.", 0.6),
+        ("The HIVE-Kids trial found that honey shortens cough by 40%.", 0.75),
+        ("The HIVE-Kids trial of 2,300 children found that honey shortens cough by 40%.", 0.9),
+        ("The 2021 HIVE-Kids trial found that honey shortens cough.", 0.75),
+        ("The 2021 HIVE-Kids trial of 2,300 children found that honey shortens cough by 40%.", 1.0),
+        ("A 2021 study found that honey shortens cough.", 0.65),
+        ("Honey shortens cough (PMID 99999999).", 0.6),
+    ],
+)
+def test_figures_and_a_year_make_an_unknown_source_more_suspicious(claim, confidence):
+    missing = [f for f in KIT["run"](CHECKER, claim, HONEY) if f.relation == "missing"]
+    assert [f.confidence for f in missing] == [pytest.approx(confidence)]
 
 
 def test_the_words_of_the_matter_do_not_make_a_registry_known():

@@ -11,8 +11,9 @@ pytest.importorskip("pint")
 pytest.importorskip("Stemmer")
 
 from factcheck.checkers.dosing import DosingChecker
+from factcheck.checkers.parse_quantities import find_quantities
 from factcheck.checkers.reading import read
-from factcheck.checkers.values import comparable_values
+from factcheck.checkers.values import comparable_values, is_denied
 
 KIT = runpy.run_path(str(Path(__file__).with_name("checker_kit.py")))
 CHECKER = DosingChecker()
@@ -313,3 +314,33 @@ def test_values_given_or_computed_are_not_compared(claim, question, compared):
     )
     found = [q.text for q in comparable_values(subject, reading) if q.kind == "amount" and q.dimension != "body weight"]
     assert found == compared
+
+
+def test_a_value_that_the_passage_rules_out_speaks_against_it():
+    passage = "Methotrexate is taken on a fixed day, never daily."
+    (finding,) = KIT["firm"](KIT["run"](CHECKER, "Methotrexate is taken daily.", passage))
+    assert (finding.field, finding.relation, finding.evidence_value) == ("frequency", "negated", "daily")
+    assert KIT["run"](CHECKER, "Methotrexate is taken weekly.", passage) == []
+
+
+def test_both_sides_may_rule_out_the_same_value():
+    found = KIT["run"](
+        CHECKER, "Methotrexate is never taken daily.", "Methotrexate is dangerous if taken daily by mistake."
+    )
+    assert [(f.relation, f.evidence_value) for f in found] == [("agrees", "daily")]
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("never daily", True),
+        ("weekly, not daily", True),
+        ("rather than daily", True),
+        ("taken daily in error", True),
+        ("daily", False),
+        ("not before breakfast but daily", False),
+    ],
+)
+def test_denied_values(text, denied):
+    (quantity,) = [q for q in find_quantities(text) if q.text == "daily"]
+    assert is_denied(text, quantity) is denied

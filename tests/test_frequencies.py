@@ -33,7 +33,10 @@ ONE = {
     "every 2 weeks": 1 / 14, "every other week": 1 / 14, "two-weekly": 1 / 14, "q2w": 1 / 14,
     "every three weeks": 1 / 21, "3-weekly": 1 / 21, "every 4 weeks": 1 / 28, "monthly": 1 / 30,
     "once a month": 1 / 30, "every 3 months": 1 / 90, "3-monthly": 1 / 90, "yearly": 1 / 365, "annually": 1 / 365,
-    "once a year": 1 / 365, "every five years": 1 / 1825,
+    "once a year": 1 / 365, "every five years": 1 / 1825, "one dose a day": 1, "one time a day": 1, "1 dose/day": 1,
+    "one dose every week": 1 / 7, "one dose weekly": 1 / 7, "five days a week": 5 / 7, "5 days per week": 5 / 7,
+    "5 days/week": 5 / 7, "on two days of the week": 2 / 7, "two days each week": 2 / 7, "one day a week": 1 / 7,
+    "seven days a week": 1,
 }  # fmt: skip
 RANGES = {
     "every 4 to 6 hours": (4, 6), "every 4-6 hours": (4, 6), "every 4–6 hours": (4, 6),
@@ -41,7 +44,7 @@ RANGES = {
     "6 to 8 hourly": (3, 4), "4-6 hourly": (4, 6), "q4-6h": (4, 6), "q4–6h": (4, 6), "q4 - 6 h": (4, 6),
     "q4-6 hours": (4, 6), "once or twice a day": (1, 2), "two to three times a day": (2, 3),
     "2-3 times daily": (2, 3), "three or four times a day": (3, 4), "in two to four divided doses": (2, 4),
-    "divided into 2 or 3 doses": (2, 3),
+    "divided into 2 or 3 doses": (2, 3), "two to three days a week": (2 / 7, 3 / 7), "a few days a week": (2 / 7, 1),
 }  # fmt: skip
 BOUNDED = {
     "up to four times a day": (-math.inf, 4), "no more than three times daily": (-math.inf, 3),
@@ -49,6 +52,7 @@ BOUNDED = {
     "no more often than every 4 hours": (-math.inf, 6), "every 4 hours or longer": (-math.inf, 6),
     "at least twice a day": (2, math.inf), "at least every 8 hours": (3, math.inf),
     "at least once a year": (1 / 365, math.inf), "more than once a day": (1, math.inf),
+    "at least five days a week": (5 / 7, math.inf),
     "twice a day or more": (2, math.inf), "less than once a week": (-math.inf, 1 / 7),
 }  # fmt: skip
 BEHIND_A_DOSE = {
@@ -61,7 +65,7 @@ NONE = [
     "again", "the daily dose", "a maximum daily dose of", "daily life", "activities of daily living",
     "the weekly total", "three weekly doses", "a day", "an hour", "one day", "in 24 hours", "24/7", "24 hours",
     "every time", "every child", "each eye", "0 times a day and every 0 hours", "every patient", "quietly", "Q fever",
-    "q", "coenzyme Q10",
+    "q", "coenzyme Q10", "ten days a week", "two days a month", "two days of the weekend", "a dose a day",
 ]  # fmt: skip
 
 

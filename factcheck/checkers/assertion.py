@@ -126,6 +126,14 @@ _OTHERWISE = any_of(
 )
 _EDGES = " \t\n,;:()–—-"
 _REACH = 200
+# "review whether it is still needed", "if they are contraindicated": nothing is said yet. An order behind "and" stands.
+_OPEN = re.compile(
+    r"\b(?:whether|(?:ask|check|decide|know|sure|tell|unclear|unknown)(?: \w+){0,3} if)\b"
+    r"(?:(?! (?:so|but)\b)[^,;.]){0,60}(?<!\band )$"
+    r"|\bif (?:it|they|this|that)(?: (?:is|are|was|were|be|been|has|have|had|can|could|may|might|must|should|would|do|does|"
+    r"did|not|also|ever|still|\w+ly))* $",
+    re.IGNORECASE,
+)
 # "No drops are required", "neither drug is recommended".
 _NONE_OF = re.compile(r"\W*((?:no|none of|neither)\b)[\w -]{0,40}$", re.IGNORECASE)
 _SAME_DRUG = 0.9
@@ -147,18 +155,23 @@ def polarity_of(text: str) -> Stand | None:
     >>> polarity_of("Aspirin should be avoided").polarity, polarity_of("Aspirin can be taken").polarity
     ('against', 'for')
     """
-    match = _AGAINST.search(text)
+    match = _first_said(_AGAINST, text)
     if match:
         denied = _TAKEN_BACK.search(text, max(0, match.start() - _REACH), match.start())
         if denied is None:
             return Stand("against", *match.span())
         if denied["open"] is None and denied["unless"] is None:
             return Stand("for", denied.start(), match.end())
-    match = _FOR.search(text)
+    match = _first_said(_FOR, text)
     if match is None:
         return None
     denied = _NONE_OF.match(text, 0, match.start())
     return Stand("against", denied.start(1), match.end()) if denied else Stand("for", *match.span())
+
+
+def _first_said(cues: re.Pattern[str], text: str) -> re.Match[str] | None:
+    found = cues.finditer(text)
+    return next((m for m in found if not _OPEN.search(text, max(0, m.start() - _REACH), m.start())), None)
 
 
 @functools.lru_cache(maxsize=20_000)

@@ -22,7 +22,12 @@ _CERTAIN = any_of(
     r"\bpromise[sd]?\b",
     r"\bundoubted(?:ly)?\b",
     r"\b(?:no|without(?: any| a)?|beyond(?: any)?) doubt\b",
-    r"\bproves?\b",
+    # Nodules that "prove benign" turn out so.
+    (
+        r"\bproves?\b(?! (?:to be|benign|malignant|cancerous|harmless|serious|fatal|normal|abnormal|negative|positive|"
+        r"(?:un|in)?(?:useful|helpful|effective|necessary|sufficient|adequate|successful)|difficult|resistant|refractory|"
+        r"wrong|right|true|false|little|nothing)\b)"
+    ),
     r"\bproven\b(?= (?:to be (?:the )?cause|that))",
     r"\b100 ?(?:%|percent\b|per cent\b)",
     r"\b(?:entirely|totally|perfectly) (?:safe|harmless)\b",

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from factcheck.checkers.bounds import Bound, comparator_after, comparator_before
 from factcheck.checkers.cues import usual_letters
-from factcheck.checkers.numbers import NUMBER, parse_number
+from factcheck.checkers.parse_numbers import NUMBER, parse_number
 from factcheck.checkers.quantities import Quantity
 from factcheck.checkers.units import per_day
 
@@ -41,10 +41,15 @@ _Q = re.compile(
 _SLASH = re.compile(r"(?<=[a-z])\s?/\s?(?P<low>\d{1,2})\s?(?P<period>h|hr|hrs|hours)\b", re.IGNORECASE)
 _TIMES = re.compile(
     rf"(?<![\w.,/-])(?P<low>once|twice|thrice|{NUMBER})(?:{TO}(?P<high>twice|{NUMBER}))?"
-    r"(?P<times>\stimes|\sdoses|\s?[x×])?(?:"
+    r"(?P<times>\stimes?|\sdoses?|\s?[x×])?(?:"
     r"(?:[\s-](?:a|per|each|every|in|in a|in any|in each|within|within a|in one)\s(?:single\s)?|\s?/\s?)"
     r"(?P<period>day|week|month|year|night|fortnight|24[\s-]hours?|24[\s-]?h)"
     r"|[\s-]?(?P<ly>daily|weekly|monthly|nightly|yearly))\b",
+    re.IGNORECASE,
+)
+_DAYS_A_WEEK = re.compile(
+    rf"(?<![\w.,/-])(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?[\s-]days?"
+    r"(?:[\s-](?:a|per|each|every|in a|in each|of each|of every|of the|out of the)[\s-]week|\s?/\s?(?:week|wk))\b",
     re.IGNORECASE,
 )
 _LY = re.compile(
@@ -86,7 +91,7 @@ def find_frequencies(text: str) -> list[Quantity]:
     [(3.0, 4.0, 'q6-8h')]
     """
     plain = usual_letters(text)
-    found = [*_divided(plain), *_times(plain), *_intervals(plain), *_latin(plain)]
+    found = [*_divided(plain), *_times(plain), *_days_a_week(plain), *_intervals(plain), *_latin(plain)]
     found += [q for q in _bare(plain) if not _is_total(q, plain)]
     return found if plain is text else [replace(q, text=text[q.start : q.end]) for q in found]
 
@@ -102,6 +107,13 @@ def _times(text: str) -> Iterator[Quantity]:
         ends = _ends(match["low"], match["high"])
         if ends:
             yield _frequency(text, match, ends[0] * rate, ends[1] * rate)
+
+
+def _days_a_week(text: str) -> Iterator[Quantity]:
+    for match in _DAYS_A_WEEK.finditer(text):
+        ends = _ends(match["low"], match["high"])
+        if ends and ends[1] <= 7:
+            yield _frequency(text, match, ends[0] / 7, ends[1] / 7)
 
 
 def _intervals(text: str) -> Iterator[Quantity]:

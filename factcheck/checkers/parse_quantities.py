@@ -17,7 +17,7 @@ from typing import NamedTuple
 from factcheck.checkers.bounds import comparator_after, comparator_before, is_limit
 from factcheck.checkers.cues import usual_letters
 from factcheck.checkers.frequencies import TO, find_frequencies
-from factcheck.checkers.numbers import NUMBER, is_word, parse_number
+from factcheck.checkers.parse_numbers import NUMBER, is_word, parse_number
 from factcheck.checkers.quantities import PERIODS, Quantity
 from factcheck.checkers.units import UNIT_PATTERN, Unit, parse_unit
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factcheck.checkers.numbers import NUMBER, is_word, parse_number
+from factcheck.checkers.parse_numbers import NUMBER, is_word, parse_number
 
 _WHOLE = re.compile(NUMBER, re.IGNORECASE)
 
@@ -34,6 +34,24 @@ def test_one_value(text, value):
     assert match is not None
     assert match.group() == text
     assert parse_number(text) == pytest.approx((value, value))
+
+
+_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty"
+)
+_TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
+
+
+def test_every_number_word():
+    for value, word in enumerate(_WORDS.split(), start=1):
+        assert parse_number(word) == (value, value)
+        assert _WHOLE.match(f"{word} days").group() == word
+    for tens, word in enumerate(_TENS.split(), start=1):
+        assert parse_number(word) == (10 * tens, 10 * tens)
+        if tens > 1:
+            for ones, other in enumerate(_WORDS.split()[:9], start=1):
+                assert parse_number(f"{word}-{other}") == parse_number(f"{word} {other}") == (10 * tens + ones,) * 2
 
 
 @pytest.mark.parametrize(("text", "value"), DOUBTFUL.items())
