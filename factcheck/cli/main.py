@@ -19,6 +19,7 @@ COMMANDS = {
     "study": "measure errors recovered and false positives on matched pairs",
     "corpus": "list, inspect, search, verify and build corpora",
     "plugins": "list plugins and say what is wrong with them",
+    "ledger": "inspect, prune and export what runs have recorded",
     "prompts": "list and show the prompts of the model stages",
 }
 NOTICE = "factcheck is an evaluation aid; nothing that it prints is medical advice."
