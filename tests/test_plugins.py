@@ -117,15 +117,15 @@ class TestDiscovery:
         assert DISTRIBUTION in found[1].error
 
     def test_of_two_strangers_with_one_name_neither_gets_it(self, site):
-        site.install("web", GOOD.replace("{name}", "web"), dist="factcheck-a", module="factcheck_test_a")
-        site.install("web", GOOD.replace("{name}", "web"), dist="factcheck-b", module="factcheck_test_b")
+        site.install("library", GOOD.replace("{name}", "library"), dist="factcheck-a", module="factcheck_test_a")
+        site.install("library", GOOD.replace("{name}", "library"), dist="factcheck-b", module="factcheck_test_b")
         plugins = Plugins()
-        found = [r for r in plugins.records if r.name == "web"]
+        found = [r for r in plugins.records if r.name == "library"]
         assert [r.status for r in found] == ["conflict", "conflict"]
         assert "factcheck-b" in found[0].error
         assert "factcheck-a" in found[1].error
         with pytest.raises(UnknownNameError, match="conflict"):
-            plugins.create("retriever", "web")
+            plugins.create("retriever", "library")
 
     def test_the_same_entry_point_twice_counts_once(self, site):
         site.install("twice", GOOD.replace("{name}", "twice"), dist="factcheck-twice", module="factcheck_test_twice")
