@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Literal, NamedTuple
 
@@ -28,6 +28,7 @@ _AGAINST: frozenset[Relation] = frozenset({"differs", "outside_range", "negated"
 _OTHER_DRUG = 0.3
 _SENTENCE_DRUG = 0.9
 _NO_DRUG = 0.7
+_COSTLY = frozenset({"asked", "fit", "case", "nearq"})
 
 Slot = Literal["value", "assertion", "urgency"]
 
@@ -59,6 +60,8 @@ class Alignment(NamedTuple):
 
 
 Weights = Mapping[Slot, Mapping[str, float]]
+# Terms with how near they are, and the size of them all.
+_Neighbours = tuple[Mapping[str, float], float]
 
 
 @functools.cache
@@ -71,6 +74,8 @@ def default_weights() -> Weights:
 
 class AlignmentChecker:
     """Hold the weights for the checkers that align mentions."""
+
+    portable = True
 
     class Settings(Model):
         """Take no settings."""
@@ -94,49 +99,100 @@ class Surroundings:
     """Compute how alike the surroundings of a claim's mention and an evidence mention are.
 
     With ``of_case`` the question's terms count as the claim's own: "you can manage it at home" is about what was asked.
+    Of the features that cost most only those among ``wanted`` are computed. What depends on a side alone is kept.
     """
 
-    def __init__(self, claim: Claim, reading: Reading, *, of_case: bool = False) -> None:
+    def __init__(
+        self, claim: Claim, reading: Reading, *, of_case: bool = False, wanted: Collection[str] = _COSTLY
+    ) -> None:
         self.claim = claim
         self.reading = reading
-        self._own = reading.claim.terms | (reading.question if of_case else frozenset())
-        self._case = reading.claim.terms | reading.context | reading.question
+        self.wanted = _COSTLY.intersection(wanted)
+        self._own = reading.claim.terms | reading.question if of_case else reading.claim.terms
+        self._matter = self._own | reading.context if of_case else reading.matter
         self._side = f"{claim.context} {claim.question}"
-        asked = {s.place: reading.affinity(reading.question, s.terms | s.topic) for _, s in self.sentences()}
-        top = max(asked.values(), default=0.0)
-        self._asked = {place: value / top if top else 0.0 for place, value in asked.items()}
-        self._whole = {s.place: self._of_sentence(s) for _, s in self.sentences()}
+        self._of_places: dict[tuple[str, int], dict[str, float]] = {}
+        self._ours: dict[tuple[int, int], tuple[_Neighbours, _Neighbours]] = {}
 
     def sentences(self) -> Sequence[tuple[float, Sentence]]:
         """Return the sentences that are close enough to be compared, closest first."""
         return self.reading.ranked[:SENTENCES_COMPARED]
 
-    def _of_sentence(self, sentence: Sentence) -> dict[str, float]:
+    @functools.cached_property
+    def _case(self) -> frozenset[str]:
+        return self.reading.matter | self.reading.question
+
+    @functools.cached_property
+    def _at(self) -> Mapping[tuple[str, int], Sentence]:
+        """Return the sentence at each place; of two at the same, as two corpora may give, the less close one."""
+        return {sentence.place: sentence for _, sentence in self.sentences()}
+
+    @functools.cached_property
+    def _asked(self) -> Mapping[tuple[str, int], float]:
         reading = self.reading
-        title = " ".join(sorted(sentence.topic))
-        return {
+        asked = {place: reading.affinity(reading.question, s.whole) for place, s in self._at.items()}
+        top = max(asked.values(), default=0.0)
+        return {place: value / top if top else 0.0 for place, value in asked.items()}
+
+    def _of_place(self, place: tuple[str, int]) -> dict[str, float]:
+        known = self._of_places.get(place)
+        if known is not None:
+            return known
+        reading, sentence = self.reading, self._at[place]
+        found = {
             "own": reading.affinity(self._own, sentence.terms),
-            "ownctx": reading.affinity(self._own | reading.context, sentence.terms | sentence.topic),
+            "ownctx": reading.affinity(self._matter, sentence.whole),
             "topic": reading.topicality[sentence.passage_id],
-            "asked": self._asked[sentence.place],
-            "pop": comparability(self.claim.text, self._side, sentence.text, title),
-            "fit": reading.share(sentence.terms, self._case),
+            "pop": comparability(self.claim.text, self._side, sentence.text, _joined(sentence.topic)),
         }
+        if "asked" in self.wanted:
+            found["asked"] = self._asked[place]
+        if "fit" in self.wanted:
+            found["fit"] = reading.share(sentence.terms, self._case)
+        self._of_places[place] = found
+        return found
+
+    def _around(self, ours: tuple[int, int]) -> tuple[_Neighbours, _Neighbours]:
+        """Return what is near a mention of the claim, without and with the question's terms."""
+        known = self._ours.get(ours)
+        if known is None:
+            reading, near = self.reading, self.reading.claim.around(*ours)
+            asked = {**dict.fromkeys(reading.question, 0.5), **near}
+            known = self._ours[ours] = (near, reading.size(near)), (asked, reading.size(asked))
+        return known
+
+    def drug(self, drugs: frozenset[str], sentence: Sentence, start: int) -> float:
+        """Return how well drugs of the claim match what a sentence says at an offset; no other feature costs so little."""
+        return drug_match(drugs, sentence.clause_at(start).drugs, sentence)
 
     def features(
         self, ours: tuple[int, int], drugs: frozenset[str], sentence: Sentence, theirs: tuple[int, int]
     ) -> dict[str, float]:
         """Return the features of a pair of mentions; ``drugs`` are those that the claim's mention is about."""
-        near = self.reading.claim.around(*ours)
-        asked = {**dict.fromkeys(self.reading.question, 0.5), **near}
+        reading = self.reading
         around = sentence.around(*theirs)
-        return {
-            **self._whole[sentence.place],
-            "near": self.reading.nearness(near, around),
-            "case": self.reading.share(sentence.clause_at(theirs[0]).terms, self._case),
-            "nearq": self.reading.nearness(asked, around),
-            "drug": drug_match(drugs, sentence.clause_at(theirs[0]).drugs, sentence),
+        size = reading.size(around)
+        near, asked = self._around(ours)
+        found = {
+            **self._of_place(sentence.place),
+            "near": reading.cosine(*near, around, size),
+            "drug": self.drug(drugs, sentence, theirs[0]),
         }
+        if "case" in self.wanted:
+            found["case"] = reading.share(sentence.clause_at(theirs[0]).terms, self._case)
+        if "nearq" in self.wanted:
+            found["nearq"] = reading.cosine(*asked, around, size) if reading.question else found["near"]
+        return found
+
+
+@functools.lru_cache(maxsize=5_000)
+def _joined(topic: frozenset[str]) -> str:
+    return " ".join(sorted(topic))
+
+
+@functools.lru_cache(maxsize=5_000)
+def _drugs_of(topic: frozenset[str]) -> frozenset[str]:
+    return frozenset(name[1:] for name in topic if name.startswith("="))
 
 
 def drug_match(ours: frozenset[str], here: frozenset[str], sentence: Sentence) -> float:
@@ -145,7 +201,7 @@ def drug_match(ours: frozenset[str], here: frozenset[str], sentence: Sentence) -
         return _NO_DRUG
     if here:
         return 1.0 if related(ours, here) else _OTHER_DRUG
-    around = sentence.drugs or frozenset(name[1:] for name in sentence.topic if name.startswith("="))
+    around = sentence.drugs or _drugs_of(sentence.topic)
     if not around:
         return _NO_DRUG
     return _SENTENCE_DRUG if related(ours, around) else _OTHER_DRUG
@@ -153,7 +209,11 @@ def drug_match(ours: frozenset[str], here: frozenset[str], sentence: Sentence) -
 
 def related(ours: Iterable[str], theirs: Iterable[str]) -> bool:
     """Tell whether a drug of one side is, holds or belongs to a drug or class of the other."""
-    theirs = set(theirs)
+    return _related(frozenset(ours), frozenset(theirs))
+
+
+@functools.lru_cache(maxsize=20_000)
+def _related(ours: frozenset[str], theirs: frozenset[str]) -> bool:
     wide = {group for name in theirs for group in classes_of(name)}
     return any(name in theirs or name in wide or classes_of(name) & theirs for name in ours)
 
@@ -163,7 +223,7 @@ def align(slot: Slot, candidates: Sequence[Candidate], weights: Weights) -> Alig
     if not candidates:
         return Alignment(0.0, 0.0, None, None)
     table = weights[slot]
-    scores = [math.fsum(table.get(name, 0.0) * value for name, value in c.features.items()) for c in candidates]
+    scores = [math.fsum([table.get(name, 0.0) * value for name, value in c.features.items()]) for c in candidates]
     plain = _shares(scores, table["none"])
     # A value that the evidence holds is rarely the wrong one of several: agreement gets a head start.
     started = [score + table["agrees"] * (c.relation == "agrees") for score, c in zip(scores, candidates, strict=True)]

@@ -214,13 +214,14 @@ class AssertionChecker(AlignmentChecker):
         """Return at most one finding a clause, on the field ``assertion``."""
         if not evidence.passages:
             return []
-        surroundings = Surroundings(claim, read(claim, evidence))
+        reading = read(claim, evidence)
         find = functools.partial(stand_of, backend=self.backend)
+        stands = [(clause, stand) for clause in reading.claim.clauses if (stand := find(clause.text)) is not None]
+        if not stands:
+            return []
+        surroundings = Surroundings(claim, reading, wanted=self.weights["assertion"])
         findings = []
-        for clause in surroundings.reading.claim.clauses:
-            stand = find(clause.text)
-            if stand is None:
-                continue
+        for clause, stand in stands:
             span = (clause.start + stand.start, clause.start + stand.end)
             candidates = list(assertion_candidates(surroundings, clause, stand, find))
             alignment = align("assertion", candidates, self.weights)
@@ -237,6 +238,7 @@ def assertion_candidates(
 ) -> Iterator[Candidate]:
     """Yield every clause of the evidence in which ``find`` sees something for or against an action."""
     reading = surroundings.reading
+    own = clause.terms | reading.context
     drugs = clause.drugs or reading.claim.drugs or drug_names(surroundings.claim.context)
     span = (clause.start + stand.start, clause.start + stand.end)
     for _, sentence in surroundings.sentences():
@@ -245,9 +247,9 @@ def assertion_candidates(
             if theirs is None:
                 continue
             place = (other.start + theirs.start, other.start + theirs.end)
-            features = surroundings.features(span, drugs, sentence, place)
-            if drugs and features["drug"] < _SAME_DRUG:
+            if drugs and surroundings.drug(drugs, sentence, place[0]) < _SAME_DRUG:
                 continue
-            features["clause"] = reading.affinity(clause.terms | reading.context, other.terms | sentence.topic)
+            features = surroundings.features(span, drugs, sentence, place)
+            features["clause"] = reading.affinity(own, other.terms | sentence.topic)
             relation: Relation = "agrees" if theirs.polarity == stand.polarity else "negated"
             yield Candidate(relation, sentence, *place, features)

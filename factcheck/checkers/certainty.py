@@ -55,7 +55,8 @@ _CERTAIN = any_of(
     r"\bunquestionabl[ey]\b",
     r"\bevery time\b",
     r"\bcertain to\b",
-    r"(?<!\bbe )(?<!\bmake )(?<!\bmaking )\bsure to\b",
+    # The boundary first, as in all the others: re then looks for it once a place.
+    r"\b(?<!\bbe )(?<!\bmake )(?<!\bmaking )sure to\b",
     r"\bconclusive(?:ly)?\b",
     r"\bwithout exception\b",
     r"\balways (?:means?|works?|cures?)\b",
@@ -239,6 +240,7 @@ _FIELDS: tuple[tuple[str, Finder, re.Pattern[str]], ...] = (
 class CertaintyChecker:
     """Compare how certain, how wide and how far-reaching a claim is with the closest evidence."""
 
+    portable = True
     version = "1"
 
     class Settings(Model):

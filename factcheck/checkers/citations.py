@@ -138,6 +138,7 @@ def _citation(match: re.Match[str]) -> Citation | None:
 class CitationChecker:
     """Look for each cited source in the evidence; one that evidence on the same matter does not know is ``missing``."""
 
+    portable = True
     version = "1"
 
     class Settings(Model):

@@ -57,7 +57,7 @@ _PATTERNS = {
         r"\bChild-Pugh\b",
     ),
 }
-_OPPOSED = (("child", "adult"),)
+_AGES = ("child", "adult")
 _SPECIAL = ("pregnant", "renal", "hepatic")
 
 
@@ -73,13 +73,14 @@ def comparability(claim: str, surroundings: str, sentence: str, title: str) -> f
     ``claim`` is the claim's text, ``surroundings`` its context and question. A child against an adult gives 0.25; a
     sentence about a special population that the claim's side never mentions gives 0.6; silence on either side gives 1.
     """
-    ours = populations(claim) or populations(surroundings)
-    everywhere = populations(f"{claim} {surroundings}")
     theirs = populations(sentence) or populations(title)
-    for left, right in _OPPOSED:
-        for one, other in ((left, right), (right, left)):
+    if not theirs:
+        return 1.0
+    # What the claim's side names is looked for only where it matters.
+    if not theirs.isdisjoint(_AGES):
+        ours = populations(claim) or populations(surroundings)
+        for one, other in (_AGES, _AGES[::-1]):
             if one in ours and other not in ours and other in theirs and one not in theirs:
                 return 0.25
-    if any(group in theirs and group not in everywhere for group in _SPECIAL):
-        return 0.6
-    return 1.0
+    special = theirs.intersection(_SPECIAL)
+    return 0.6 if special and not special <= populations(f"{claim} {surroundings}") else 1.0

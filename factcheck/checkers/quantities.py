@@ -6,6 +6,7 @@ Every value is a closed interval in the base unit of its dimension, so that 0.05
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -14,12 +15,16 @@ from typing import Literal
 Comparison = Literal["agrees", "near", "differs", "outside_range"]
 
 PERIODS = frozenset({"day", "week", "month", "year", "hour", "minute"})
+_ONE_SIDED = frozenset({"min", "max"})
+_INEXACT = frozenset({"range", "loose"})
+_SYSTOLIC = frozenset({"pressure", "systolic"})
 _OTHER_MATTER = 100.0
 _LOOSE_FACTOR = 3.0
 # A month is 30.4 days or four weeks; twelve weeks are about three months.
 _CALENDAR = 1.095
 _LONG = 27 * 86_400
 _SELDOM = 1 / 27
+_SPELLED = re.compile(r"(?:every|each)\b.*\bhours?$|.*hourly$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def compare(claim: Quantity, evidence: Quantity) -> Comparison | None:
         return _compare_interval(claim, evidence)
     if not _commensurable(claim, evidence):
         return None
-    claim_period, evidence_period = PERIODS & set(claim.per), PERIODS & set(evidence.per)
+    claim_period, evidence_period = _parts(claim.per)[0], _parts(evidence.per)[0]
     if claim_period != evidence_period:
         if claim_period and evidence_period:
             return "differs" if _same(claim, claim.point, evidence.point) else None
@@ -80,10 +85,9 @@ def _compare_unequal(claim: Quantity, evidence: Quantity) -> Comparison:
         if not apart:
             return "agrees"
         return "near" if _within_factor(claim.point, evidence.point, _LOOSE_FACTOR) else "differs"
-    one_sided = {"min", "max"}
-    if claim.bound in one_sided and claim.bound == evidence.bound:
+    if claim.bound in _ONE_SIDED and claim.bound == evidence.bound:
         return _unless_alike(claim, evidence, "differs")
-    if claim.bound in one_sided or evidence.bound in one_sided:
+    if claim.bound in _ONE_SIDED or evidence.bound in _ONE_SIDED:
         return _unless_alike(claim, evidence, "outside_range") if apart else "near"
     slack = 0.0 if claim.dimension == "temperature" else 0.02 * max(abs(evidence.low), abs(evidence.high))
     if claim.low >= evidence.low - slack and claim.high <= evidence.high + slack:
@@ -98,29 +102,39 @@ def _unless_alike(claim: Quantity, evidence: Quantity, relation: Comparison) -> 
     return "near" if (long or seldom) and _within_factor(claim.point, evidence.point, _CALENDAR) else relation
 
 
-def _commensurable(claim: Quantity, evidence: Quantity) -> bool:
-    dimensions = {claim.dimension, evidence.dimension}
+def comparable_dimensions(claim: Quantity) -> frozenset[str]:
+    """Return the dimensions outside of which no value can be compared with a claim's."""
+    if claim.kind == "frequency":
+        return frozenset({claim.dimension, "time"})
     # A blood pressure that is not said to be diastolic is read as systolic.
-    if len(dimensions) > 1 and dimensions != {"pressure", "systolic"}:
+    return _SYSTOLIC if claim.dimension in _SYSTOLIC else frozenset({claim.dimension})
+
+
+def _commensurable(claim: Quantity, evidence: Quantity) -> bool:
+    if claim.dimension != evidence.dimension and not {claim.dimension, evidence.dimension} <= _SYSTOLIC:
         return False
-    others = set(claim.per) - PERIODS - {"dose"} == set(evidence.per) - PERIODS - {"dose"}
-    return others and _family(claim) == _family(evidence)
+    return _family(claim) == _family(evidence) and _parts(claim.per)[1] == _parts(evidence.per)[1]
+
+
+@functools.lru_cache(maxsize=1_000)
+def _parts(per: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the periods of a denominator and what else it holds, but for the dose."""
+    return PERIODS.intersection(per), frozenset(per) - PERIODS - {"dose"}
 
 
 def _equal(claim: Quantity, evidence: Quantity) -> bool:
-    bounds = {claim.bound, evidence.bound}
-    if bounds & {"min", "max"}:
-        return not bounds & {"range", "loose"} and _same(claim, claim.point, evidence.point)
+    if claim.bound in _ONE_SIDED or evidence.bound in _ONE_SIDED:
+        inexact = claim.bound in _INEXACT or evidence.bound in _INEXACT
+        return not inexact and _same(claim, claim.point, evidence.point)
     return _same(claim, claim.low, evidence.low) and _same(claim, claim.high, evidence.high)
 
 
 def _compare_interval(claim: Quantity, evidence: Quantity) -> Comparison | None:
     """Compare "every 3 to 4 hours" with an effect or a gap of six to eight hours; other times are no dosing interval."""
-    spelled = re.match(r"(?:every|each)\b.*\bhours?$|.*hourly$", claim.text, re.IGNORECASE)
-    hours = evidence.low / 3600, evidence.high / 3600
-    if not spelled or evidence.bound != "range" or not all(1 <= hour <= 48 for hour in hours):
+    if evidence.bound != "range" or claim.bound in ("min", "max"):
         return None
-    if claim.bound in ("min", "max"):
+    hours = evidence.low / 3600, evidence.high / 3600
+    if not all(1 <= hour <= 48 for hour in hours) or not _SPELLED.match(claim.text):
         return None
     low, high = 24 / claim.high, 24 / claim.low
     if _same(evidence, low, hours[0]) and _same(evidence, high, hours[1]):

@@ -11,11 +11,12 @@ import functools
 import itertools
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from factcheck.checkers.drugs import find_drugs, widen
+from factcheck.checkers.drugs import classes_of, find_drugs
 from factcheck.checkers.parse_quantities import find_quantities
 from factcheck.checkers.quantities import Quantity
 from factcheck.schema import Claim, Evidence
@@ -44,7 +45,10 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Hold one sentence of a passage (or a whole claim); offsets index the passage (or the claim's text)."""
+    """Hold one sentence of a passage (or a whole claim); offsets index the passage (or the claim's text).
+
+    ``topic`` are the terms of the passage's title, ``whole`` both the sentence's own and those.
+    """
 
     passage_id: str
     start: int
@@ -52,6 +56,7 @@ class Sentence:
     text: str
     terms: frozenset[str]
     topic: frozenset[str]
+    whole: frozenset[str]
     drugs: frozenset[str]
     clauses: tuple[Clause, ...]
     quantities: tuple[Quantity, ...]
@@ -71,76 +76,107 @@ class Sentence:
         return self.clauses[max(0, place - 1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
-    """Hold a claim, the sentences of its evidence in rank order, and the weights of the terms."""
+    """Hold a claim, the sentences of its evidence in rank order, and the terms of each passage with its title."""
 
     claim: Sentence
     context: frozenset[str]
     question: frozenset[str]
     sentences: tuple[Sentence, ...]
-    weights: Mapping[str, float]
+    passages: Mapping[str, frozenset[str]]
+
+    @functools.cached_property
+    def matter(self) -> frozenset[str]:
+        """Return what the claim is about: its own terms and those of its context."""
+        return self.claim.terms | self.context
+
+    @functools.cached_property
+    def weights(self) -> Mapping[str, float]:
+        """Return the weight of each term; one that no evidence sentence holds has the highest."""
+        frequency = Counter(itertools.chain.from_iterable([sentence.terms for sentence in self.sentences]))
+        total = len(self.sentences)
+        often = range(max(frequency.values(), default=0) + 1)
+        levels = [math.log(1 + (total + 1) / (count + 0.5)) for count in often]
+        return defaultdict(lambda: levels[0], {name: levels[count] for name, count in frequency.items()})
 
     def weight(self, names: Iterable[str]) -> float:
         """Return the summed weight of terms; a term that no evidence sentence holds has the highest weight."""
-        top = self.weights["\0"]
         # fsum: the order of a set must not show in the last bits.
-        return math.fsum(self.weights.get(name, top) for name in names)
+        return math.fsum(map(self._weigh, names))
+
+    @functools.cached_property
+    def _weigh(self) -> Callable[[str], float]:
+        return self.weights.__getitem__
 
     def affinity(self, left: frozenset[str], right: frozenset[str]) -> float:
         """Return the weighted cosine of two sets of terms, in [0, 1]."""
-        if not left or not right:
+        shared = left & right
+        if not shared:
             return 0.0
-        return self.weight(left & right) / math.sqrt(self._known_weight(left) * self._known_weight(right))
-
-    def _known_weight(self, names: frozenset[str]) -> float:
-        """Return the weight of a set that comes back often, as those of the sentences do."""
-        known = self._weights_of_sets.get(names)
-        if known is None:
-            known = self._weights_of_sets[names] = self.weight(names)
-        return known
+        known = self._known_weights
+        return math.fsum(map(self._weigh, shared)) / math.sqrt(known[left] * known[right])
 
     @functools.cached_property
-    def _weights_of_sets(self) -> dict[frozenset[str], float]:
-        return {}
+    def _known_weights(self) -> Mapping[frozenset[str], float]:
+        """Return the weights of sets that come back often, as those of the sentences do."""
+        return _KnownWeights(self._weigh)
 
     def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         """Return how much of the weight of ``part`` is in ``whole``, in [0, 1]."""
-        return self.weight(part & whole) / self._known_weight(part) if part else 0.0
+        shared = part & whole
+        return self.weight(shared) / self._known_weights[part] if shared else 0.0
 
     def nearness(self, left: Mapping[str, float], right: Mapping[str, float]) -> float:
         """Return the weighted cosine of two neighbourhoods, in [0, 1]."""
-        shared = math.fsum(left[name] * right[name] * self.weight((name,)) for name in left.keys() & right.keys())
-        if not shared:
-            return 0.0
-        sizes = [
-            math.fsum(value * value * self.weight((name,)) for name, value in side.items()) for side in (left, right)
-        ]
-        return min(1.0, shared / math.sqrt(sizes[0] * sizes[1]))
+        return self.cosine(left, self.size(left), right, self.size(right))
+
+    def cosine(self, left: Mapping[str, float], ours: float, right: Mapping[str, float], theirs: float) -> float:
+        """Return the nearness of two neighbourhoods whose sizes are known, which spares those that come back."""
+        weights = self.weights
+        shared = math.fsum([left[name] * value * weights[name] for name, value in right.items() if name in left])
+        return min(1.0, shared / math.sqrt(ours * theirs)) if shared else 0.0
+
+    def size(self, around: Mapping[str, float]) -> float:
+        """Return the squared length of a neighbourhood."""
+        weights = self.weights
+        return math.fsum([value * value * weights[name] for name, value in around.items()])
 
     @functools.cached_property
     def topicality(self) -> Mapping[str, float]:
         """Return for each passage how far it is about the question and the claim, 1 for the one that is most so."""
-        gathered: dict[str, set[str]] = {}
-        for sentence in self.sentences:
-            gathered.setdefault(sentence.passage_id, set(sentence.topic)).update(sentence.terms)
-        whole = {name: frozenset(names) for name, names in gathered.items()}
-        ours = self.claim.terms | self.context
-        said = _relative({name: self.affinity(ours, names) for name, names in whole.items()})
-        asked = _relative({name: self.affinity(self.question, names) for name, names in whole.items()})
-        share = _QUESTION_SHARE if self.question else 0.0
-        return _relative({name: (1 - share) * said[name] + share * asked[name] for name in whole})
+        said = self._affinities(self.matter)
+        if not self.question:
+            return _relative(said)
+        asked = self._affinities(self.question)
+        return _relative({name: (1 - _QUESTION_SHARE) * said[name] + _QUESTION_SHARE * asked[name] for name in said})
+
+    def _affinities(self, names: frozenset[str]) -> dict[str, float]:
+        """Return how alike terms and each passage are, in parts of the one that is most so."""
+        return _relative({passage: self.affinity(names, held) for passage, held in self.passages.items()})
 
     def closeness(self, sentence: Sentence) -> float:
         """Return how far a sentence speaks of the claim, in [0, 1]: its own words first, then its passage's topic."""
-        own = self.affinity(self.claim.terms | self.context, sentence.terms | sentence.topic)
-        return min(1.0, own * (1 - _TOPIC_SHARE + _TOPIC_SHARE * self.topicality[sentence.passage_id]))
+        own = self.affinity(self.matter, sentence.whole)
+        return min(1.0, own * (1 - _TOPIC_SHARE + _TOPIC_SHARE * self.topicality[sentence.passage_id])) if own else 0.0
 
     @functools.cached_property
     def ranked(self) -> tuple[tuple[float, Sentence], ...]:
         """Return the sentences with their closeness, closest first; ties in rank order."""
         scored = [(self.closeness(sentence), sentence) for sentence in self.sentences]
         return tuple(sorted(scored, key=lambda pair: -pair[0]))
+
+
+class _KnownWeights(dict[frozenset[str], float]):
+    """Hold the weights of sets of terms, each computed when it is first asked for."""
+
+    def __init__(self, weigh: Callable[[str], float]) -> None:
+        super().__init__()
+        self._weigh = weigh
+
+    def __missing__(self, names: frozenset[str]) -> float:
+        weight = self[names] = math.fsum(map(self._weigh, names))
+        return weight
 
 
 def _relative(values: Mapping[str, float]) -> dict[str, float]:
@@ -152,13 +188,20 @@ def _relative(values: Mapping[str, float]) -> dict[str, float]:
 def content_terms(text: str) -> frozenset[str]:
     """Return the content terms of a text without bare numbers, with its drugs and their classes as terms of their own."""
     words = {term for term in terms(text) if not _NUMERIC.match(term)}
-    return frozenset(words | {f"={name}" for name in widen(find_drugs(text))})
+    drugs = drug_names(text)
+    return frozenset(words.union([f"={name}" for name in drugs.union(*map(classes_of, drugs))]))
 
 
 @functools.lru_cache(maxsize=20_000)
 def drug_names(text: str) -> frozenset[str]:
     """Return the drugs and drug classes that a text names."""
     return frozenset(mention.name for mention in find_drugs(text))
+
+
+@functools.lru_cache(maxsize=20_000)
+def values_in(text: str) -> tuple[Quantity, ...]:
+    """Return the values of a text in order."""
+    return tuple(find_quantities(text))
 
 
 @functools.lru_cache(maxsize=50_000)
@@ -184,18 +227,28 @@ def _read_sentence(text: str) -> tuple[frozenset[str], frozenset[str], tuple[Cla
         if end > start
     )
     empty = Clause(0, 0, "", frozenset(), frozenset())
-    return content_terms(text), drug_names(text), clauses or (empty,), tuple(find_quantities(text))
+    return content_terms(text), drug_names(text), clauses or (empty,), values_in(text)
+
+
+class _Passage(NamedTuple):
+    """Hold the sentences of a passage, their terms together, and those with the terms of the title."""
+
+    sentences: tuple[Sentence, ...]
+    terms: frozenset[str]
+    whole: frozenset[str]
 
 
 @functools.lru_cache(maxsize=5_000)
-def _passage_sentences(passage_id: str, title: str, text: str) -> tuple[Sentence, ...]:
+def _read_passage(passage_id: str, title: str, text: str) -> _Passage:
     topic = content_terms(title)
     result = []
     for start, end in split_sentences(text):
         sentence = text[start:end]
         names, drugs, clauses, quantities = _read_sentence(sentence)
-        result.append(Sentence(passage_id, start, end, sentence, names, topic, drugs, clauses, quantities))
-    return tuple(result)
+        whole = names | topic
+        result.append(Sentence(passage_id, start, end, sentence, names, topic, whole, drugs, clauses, quantities))
+    held = frozenset().union(*(sentence.terms for sentence in result))
+    return _Passage(tuple(result), held, held | topic)
 
 
 def read(claim: Claim, evidence: Evidence) -> Reading:
@@ -204,17 +257,21 @@ def read(claim: Claim, evidence: Evidence) -> Reading:
         claim.text,
         claim.context,
         claim.question,
-        tuple((passage.id, passage.title, passage.text) for passage in evidence.passages),
+        tuple([(passage.id, passage.title, passage.text) for passage in evidence.passages]),
     )
 
 
 @functools.lru_cache(maxsize=256)
 def _read(text: str, context: str, question: str, passages: tuple[tuple[str, str, str], ...]) -> Reading:
-    sentences = tuple(s for passage in passages for s in _passage_sentences(*passage))
-    frequency = Counter(name for sentence in sentences for name in sentence.terms)
-    total = len(sentences)
-    weights = {name: math.log(1 + (total + 1) / (count + 0.5)) for name, count in frequency.items()}
-    weights["\0"] = math.log(1 + (total + 1) / 0.5)
+    sentences: list[Sentence] = []
+    gathered: dict[str, frozenset[str]] = {}
+    for key in passages:
+        passage = _read_passage(*key)
+        sentences += passage.sentences
+        if passage.sentences:
+            # Two corpora may use the same name.
+            known = gathered.get(key[0])
+            gathered[key[0]] = passage.whole if known is None else known | passage.terms
     names, drugs, clauses, quantities = _read_sentence(text)
-    claim = Sentence("", 0, len(text), text, names, frozenset(), drugs, clauses, quantities)
-    return Reading(claim, content_terms(context), content_terms(question), sentences, weights)
+    claim = Sentence("", 0, len(text), text, names, frozenset(), names, drugs, clauses, quantities)
+    return Reading(claim, content_terms(context), content_terms(question), tuple(sentences), gathered)

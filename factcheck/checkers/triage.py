@@ -7,6 +7,7 @@ disagreement; one level is the usual difference between two careful authors.
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -125,6 +126,11 @@ def find_urgency(text: str) -> list[Urgency]:
     >>> [u.level for u in find_urgency("This is not an emergency; book a routine appointment.")]
     [0, 1]
     """
+    return list(_find_urgency(text))
+
+
+@functools.lru_cache(maxsize=20_000)
+def _find_urgency(text: str) -> tuple[Urgency, ...]:
     found: list[Urgency] = []
     taken: list[tuple[int, int]] = []
     # Denials and self-care go first; of the others the most urgent reading of a place counts, and "routine" makes a visit one.
@@ -139,7 +145,7 @@ def find_urgency(text: str) -> list[Urgency]:
             clause = re.split(r"[.;!?]\s", text[match.start() : match.end() + _WINDOW])[0]
             conditional = bool(_CONDITION.search(clause)) or bool(re.match(r"\s*(?:if|when)\b", text, re.IGNORECASE))
             found.append(Urgency(_stated(text, match, level), match.start(), match.end(), conditional))
-    return sorted(found, key=lambda u: u.start)
+    return tuple(sorted(found, key=lambda u: u.start))
 
 
 def _inside_word(text: str, match: re.Match[str]) -> bool:
@@ -169,7 +175,8 @@ class TriageChecker(AlignmentChecker):
         ours = main_urgency(claim.text)
         if not ours or not evidence.passages:
             return []
-        surroundings = Surroundings(claim, read(claim, evidence), of_case=not ours[0].conditional)
+        weighed = self.weights["urgency"]
+        surroundings = Surroundings(claim, read(claim, evidence), of_case=not ours[0].conditional, wanted=weighed)
         candidates = list(urgency_candidates(surroundings, ours))
         alignment = align("urgency", candidates, self.weights)
         said = claim.text[ours[0].start : ours[0].end]

@@ -6,13 +6,12 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from factcheck.checkers.align import SENTENCES_COMPARED, Candidate, Surroundings, Weights, align, findings_of
-from factcheck.checkers.parse_quantities import find_quantities
-from factcheck.checkers.quantities import Quantity, compare
-from factcheck.checkers.reading import Reading, content_terms, drug_names
+from factcheck.checkers.quantities import Quantity, comparable_dimensions, compare
+from factcheck.checkers.reading import Reading, content_terms, drug_names, values_in
 from factcheck.schema import Claim, Finding, Relation
 
 _DOSE_DIMENSIONS = frozenset({"mass", "[iu]", "volume", "substance"})
@@ -44,8 +43,10 @@ def check_values(
     What the question states of this patient is no statement about medicine and is not compared, nor is a value that follows
     from others by one multiplication or division.
     """
+    if all(field_of(quantity) is None for quantity in reading.claim.quantities):
+        return []
     findings = []
-    surroundings = Surroundings(claim, reading)
+    surroundings = Surroundings(claim, reading, wanted=weights["value"])
     for quantity in comparable_values(claim, reading):
         field = field_of(quantity)
         if field is None:
@@ -53,9 +54,9 @@ def check_values(
         candidates = list(value_candidates(surroundings, quantity))
         span = (quantity.start, quantity.end)
         alignment = align("value", candidates, weights)
-        for found in findings_of(alignment, field=field, said=quantity.text, span=span, explain=_EXPLANATION):
-            clash = found.disagrees and any(unit_clash(quantity, q) for q in find_quantities(found.evidence_value))
-            findings.append(found.model_copy(update={"field": "unit"}) if clash else found)
+        for finding in findings_of(alignment, field=field, said=quantity.text, span=span, explain=_EXPLANATION):
+            clash = finding.disagrees and any(unit_clash(quantity, q) for q in values_in(finding.evidence_value))
+            findings.append(finding.model_copy(update={"field": "unit"}) if clash else finding)
     return findings
 
 
@@ -64,7 +65,7 @@ def comparable_values(claim: Claim, reading: Reading) -> list[Quantity]:
 
     A dose may be computed from one per kilogram in the evidence and the weight that the claim or the question gives.
     """
-    given = find_quantities(claim.question)
+    given = values_in(claim.question)
     derived = set(_derived(reading, given)) | set(_by_weight(reading, given))
     return [
         quantity
@@ -73,7 +74,7 @@ def comparable_values(claim: Claim, reading: Reading) -> list[Quantity]:
     ]
 
 
-def _by_weight(reading: Reading, given: list[Quantity]) -> Iterator[Quantity]:
+def _by_weight(reading: Reading, given: Sequence[Quantity]) -> Iterator[Quantity]:
     weights = [
         q.point for q in (*reading.claim.quantities, *given) if q.dimension == "body weight" and q.kind == "amount"
     ]
@@ -100,25 +101,32 @@ def value_candidates(surroundings: Surroundings, quantity: Quantity) -> Iterator
         reading.claim.clause_at(quantity.start).drugs or reading.claim.drugs or drug_names(surroundings.claim.context)
     )
     ours = (reading.claim.terms | reading.context | reading.question) - _measure_words()
+    dimensions = _dimensions(quantity)
+    denied = is_denied(reading.claim.text, quantity)
+    span, last_word = (quantity.start, quantity.end), _last_word(quantity)
     for _, sentence in surroundings.sentences():
-        if not ours & (sentence.terms | sentence.topic):
+        values = [other for other in sentence.quantities if other.dimension in dimensions]
+        if not values or ours.isdisjoint(sentence.whole):
             # Equal digits in a sentence that shares no word, as one in another language, say nothing.
             continue
-        for other in sentence.quantities:
+        for other in values:
             relation = _relation(quantity, other)
-            if relation is not None and is_denied(sentence.text, other) != is_denied(reading.claim.text, quantity):
+            if relation is None or surroundings.drug(drugs, sentence, other.start) < _UNRELATED:
+                continue
+            if is_denied(sentence.text, other) != denied:
                 # "once a week, never daily": what the passage denies speaks against a claim of the same, and for no other.
                 relation = "negated" if relation == "agrees" else "unseen"
-            if relation is None:
-                continue
-            features = surroundings.features((quantity.start, quantity.end), drugs, sentence, (other.start, other.end))
-            if features["drug"] < _UNRELATED:
-                continue
+            features = surroundings.features(span, drugs, sentence, (other.start, other.end))
             if features["pop"] < _OTHER_PEOPLE and relation != "agrees":
                 relation = "unseen"
             features["bound"] = float(quantity.bound == other.bound)
-            features["unit"] = float(_last_word(quantity) == _last_word(other))
+            features["unit"] = float(last_word == _last_word(other))
             yield Candidate(relation, sentence, other.start, other.end, features)
+
+
+def _dimensions(quantity: Quantity) -> frozenset[str]:
+    found = comparable_dimensions(quantity)
+    return found | _DOSE_DIMENSIONS if quantity.dimension in _DOSE_DIMENSIONS else found
 
 
 @functools.cache
@@ -139,7 +147,12 @@ def _relation(ours: Quantity, theirs: Quantity) -> Relation | None:
 
 def is_denied(text: str, quantity: Quantity) -> bool:
     """Tell whether a text names a value only to rule it out: "never daily", "not 10 mg", "daily use in error"."""
-    before, after = text[max(0, quantity.start - _REACH) : quantity.start], text[quantity.end : quantity.end + _REACH]
+    start, end = quantity.start, quantity.end
+    return _is_denied(text[max(0, start - _REACH) : start], text[end : end + _REACH])
+
+
+@functools.lru_cache(maxsize=20_000)
+def _is_denied(before: str, after: str) -> bool:
     return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
 
 
@@ -153,7 +166,7 @@ def _last_word(quantity: Quantity) -> str:
     return quantity.text.split()[-1].lower()
 
 
-def _derived(reading: Reading, given: list[Quantity]) -> Iterator[Quantity]:
+def _derived(reading: Reading, given: Sequence[Quantity]) -> Iterator[Quantity]:
     pool = [q for q in (*reading.claim.quantities, *given) if q.kind == "amount" and q.point > 0]
     if len(pool) > _COMPUTED_AMONG:
         return
