@@ -22,12 +22,15 @@ M = TypeVar("M", bound=Model)
 async def call(function: Callable[..., Any], *args: object, threads: Threads | None = None) -> Any:
     """Await ``function(*args)``; a plain function runs in a worker thread, abandoned when the caller is cancelled.
 
+    A method of a component that is ``quick`` runs here and now: to hand it to a thread would take longer than it does.
     ``threads`` are those to use for a function that may hang. What a component raises to end the program or the task is
     raised as RuntimeError: it must cost no more than its own result.
     """
     try:
         if inspect.iscoroutinefunction(function):
             return await function(*args)
+        if getattr(getattr(function, "__self__", None), "quick", False) is True:
+            return function(*args)
         work = functools.partial(function, *args)
         result = await (threads.run(work) if threads else anyio.to_thread.run_sync(work, abandon_on_cancel=True))
         return await result if inspect.isawaitable(result) else result

@@ -113,9 +113,11 @@ def settings_model(factory: Any, registration: Registration) -> type[BaseModel] 
 
 
 def build(
-    registration: Registration, dist: str, settings: Mapping[str, Any] | None, corpora: Sequence[str]
+    registration: Registration, dist: str, settings: Mapping[str, Any] | None, shared: Mapping[str, Sequence[str]]
 ) -> tuple[Any, BaseModel | None]:
     """Make a component; returns it with its validated settings, None if it takes none.
+
+    ``shared`` holds what the run gives to settings fields of these names that ``settings`` leaves open, () for nothing.
 
     Raises MissingExtraError, ConfigError for settings that do not fit, PluginLoadError if the factory fails, and
     PluginContractError if what it makes does not fill the role. A UserError of the factory passes.
@@ -133,8 +135,9 @@ def build(
     chosen: BaseModel | None = None
     if model is not None:
         table = dict(settings or {})
-        if corpora and "corpora" in model.model_fields and "corpora" not in table:
-            table["corpora"] = tuple(corpora)
+        for field, given in shared.items():
+            if given and field in model.model_fields and field not in table:
+                table[field] = tuple(given)
         try:
             chosen = validate_table(model, table, where=f"[plugins.{quoted(registration.name)}]")
         except UserError:

@@ -26,12 +26,14 @@ from pydantic import (
 )
 
 from factcheck.errors import ConfigError
+from factcheck.model_tables import overlaid
 from factcheck.schema import Model
 
 FILE = "factcheck.toml"
 MASK = "**********"
 SECRET_NAME = re.compile(
-    r"secret|passw(or)?d|passphrase|credential|authorization|bearer|(^|[_-])dsn([_-]|$)|((^|[_-])token|api[_-]?key|access[_-]?key|private[_-]?key)$",
+    r"secret|passw(or)?d|passphrase|credential|authorization|bearer|(^|[_-])dsn([_-]|$)|^headers$"
+    r"|((^|[_-])(token|key)|apikey|accesskey|privatekey)$",
     re.IGNORECASE,
 )
 
@@ -41,8 +43,15 @@ M = TypeVar("M", bound=BaseModel)
 class Settings(Model):
     """Hold the settings of a run.
 
-    ``k`` is the number of passages kept for a claim, ``deadline`` the seconds allowed to one query at one retriever,
-    ``checkers`` None for those that come with factcheck, ``plugins`` the tables of single components, by name.
+    ``k`` is the number of passages kept for a claim, ``query_deadline`` the seconds allowed to one query at one retriever,
+    ``concurrency`` the claims checked at a time, ``workers`` the processes for checkers (None: the processors to spare in a run
+    over the network). ``checkers`` None are those that come with factcheck. ``domains`` are the
+    allow-list of the retrievers that have one. ``plugins`` are the tables of single components by name, ``models`` those of
+    model roles (``factcheck.llm.ModelSettings``), of which ``default`` serves the roles without one.
+
+    ``prompts`` is a folder whose prompts take precedence, ``graded_model`` the model that wrote the answers, ``ledger`` the
+    file to record in or, with ``replay``, to read from alone. ``max_usd``, ``max_calls``, ``max_tokens`` and ``deadline``
+    (seconds) bound what the run may spend on models, and ``prices`` is a price list over the packaged one.
     """
 
     corpora: tuple[str, ...] = ("clinical-starter",)
@@ -53,11 +62,24 @@ class Settings(Model):
     checkers: tuple[str, ...] | None = None
     policy: str = Field(default="contradicted", min_length=1)
     k: int = Field(default=8, ge=1, le=1000, strict=True)
-    deadline: float = Field(default=30.0, gt=0, le=3600, strict=True)
+    query_deadline: float = Field(default=30.0, gt=0, le=3600, strict=True)
+    concurrency: int = Field(default=64, ge=1, le=10_000, strict=True)
+    workers: int | None = Field(default=None, ge=0, le=1000, strict=True)
     seed: int = Field(default=0, ge=0, strict=True)
+    domains: tuple[str, ...] = ()
+    prompts: Path | None = None
+    graded_model: str = ""
+    ledger: Path | None = None
+    replay: bool = False
+    max_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, strict=True)
+    max_calls: int | None = Field(default=None, ge=0, strict=True)
+    max_tokens: int | None = Field(default=None, ge=0, strict=True)
+    deadline: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=True)
+    prices: Path | None = None
     plugins: dict[str, dict[str, Any]] = Field(default_factory=dict, repr=False)
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict, repr=False)
 
-    @field_validator("corpora", "retrievers", "checkers")
+    @field_validator("corpora", "retrievers", "checkers", "domains")
     @classmethod
     def _names(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in names or ():
@@ -67,25 +89,27 @@ class Settings(Model):
             raise ValueError("a name repeats")
         return names
 
-    @field_serializer("plugins")
-    def _hide(self, plugins: dict[str, dict[str, Any]], info: SerializationInfo) -> Any:
+    @field_serializer("plugins", "models")
+    def _hide(self, tables: dict[str, dict[str, Any]], info: SerializationInfo) -> Any:
         # A program may copy its settings through model_dump; what is written or shown goes through JSON.
-        return redacted(plugins) if info.mode_is_json() else plugins
+        return redacted(tables) if info.mode_is_json() else tables
 
 
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Return the settings of a file with ``overrides`` over them; an override of None counts as not given.
 
     Without ``path`` the file is the one that FACTCHECK_CONFIG names, else factcheck.toml in the working folder if
-    there is one. Tables under ``plugins`` merge key by key. Raises ConfigError for a file that cannot be read, an
-    unknown key (with the nearest one) and a value that does not fit.
+    there is one. Tables under ``plugins`` and ``models`` merge key by key. Raises ConfigError for a file that cannot be read,
+    an unknown key (with the nearest one) and a value that does not fit.
     """
     source, values = _read(path)
-    plugins = values.get("plugins", {})
-    for key, value in (overrides or {}).items():
-        if value is None:
-            continue
-        values[key] = _merged(plugins, value) if key == "plugins" else value
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    validate_table(Settings, given, where="the options")
+    for key, value in given.items():
+        below = values.get(key, {})
+        if key == "models":
+            value = overlaid(validate_table(Settings, {key: below}, where=source).models, value)
+        values[key] = _merged(below, value) if key == "plugins" else value
     return validate_table(Settings, values, where=source)
 
 

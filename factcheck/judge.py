@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from factcheck.calling import broken, call, examined, examined_list, reason_of
-from factcheck.errors import CheckerError, FactcheckError, JudgeError, StageError
+from factcheck.checking import CheckerProcesses
+from factcheck.errors import CheckerError, FactcheckError, JudgeError, StageError, UserError
 from factcheck.registry import first_line
 from factcheck.schema import Claim, Evidence, Finding, Judgement
 
@@ -17,19 +20,62 @@ def failed_judgement(claim: Claim, reason: str, judge: str, findings: tuple[Find
 
 
 async def judge_claim(
-    claim: Claim, evidence: Evidence, *, judge: Any, judge_name: str, checkers: Mapping[str, Any]
+    claim: Claim,
+    evidence: Evidence,
+    *,
+    judge: Any,
+    judge_name: str,
+    checkers: Mapping[str, Any],
+    processes: CheckerProcesses | None = None,
 ) -> Judgement:
-    """Run the checkers, then the judge, and verify the judgement; any failure gives a judgement with status error."""
+    """Run the checkers, then the judge, and verify the judgement; any failure gives a judgement with status error.
+
+    ``processes`` run those checkers that they hold. A UserError is raised as it is: it is the same for every claim, and the run
+    cannot go on.
+    """
     findings: list[Finding] = []
     try:
+        done: Mapping[str, object] = await processes.check(claim, evidence) if processes is not None else {}
+        done = {**done, **await _together({n: c for n, c in checkers.items() if n not in done}, claim, evidence)}
         for name, checker in checkers.items():
-            found = await _blaming(CheckerError, f"checker '{name}'", claim, call(checker.check, claim, evidence))
+            reply = _settled(done[name]) if name in done else call(checker.check, claim, evidence)
+            found = await _blaming(CheckerError, f"checker '{name}'", claim, reply)
             findings += check_findings(found, claim, evidence, name)
         arguments = (claim, evidence, tuple(findings))
         result = await _blaming(JudgeError, f"judge '{judge_name}'", claim, call(judge.judge, *arguments))
         return check_judgement(result, claim, evidence, judge_name, tuple(findings))
+    except UserError:
+        raise
     except Exception as error:  # a component may raise anything; one claim must not cost the others
         return failed_judgement(claim, reason_of(error), judge_name, tuple(findings))
+
+
+async def _together(checkers: Mapping[str, Any], claim: Claim, evidence: Evidence) -> Mapping[str, object]:
+    """Run the checkers that are plain functions in one thread; return what each returned, or the exception that it raised."""
+    plain = {name: c.check for name, c in checkers.items() if not inspect.iscoroutinefunction(c.check)}
+
+    def work() -> dict[str, object]:
+        done: dict[str, object] = {}
+        for name, check in plain.items():
+            try:
+                done[name] = check(claim, evidence)
+            except (Exception, SystemExit, asyncio.CancelledError) as error:
+                done[name] = error
+        return done
+
+    found: Mapping[str, object] = await call(work) if plain else {}
+    return found
+
+
+async def _settled(outcome: object) -> object:
+    """Return or raise what became of a call, in the way in which ``call`` does."""
+
+    async def again() -> object:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return await outcome if inspect.isawaitable(outcome) else outcome
+
+    return await call(again)
 
 
 async def _blaming(kind: type[StageError], who: str, claim: Claim, reply: Awaitable[Any]) -> Any:

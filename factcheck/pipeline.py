@@ -5,23 +5,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
+from factcheck.assembly import Assembly
 from factcheck.calibrate import default_calibration
 from factcheck.calling import broken, call, examined_list, reason_of
+from factcheck.checked import Checked, check_gathered, without_answer
+from factcheck.checking import CheckerProcesses
 from factcheck.config import Settings, validate_table
 from factcheck.decompose import uncarried_numbers
-from factcheck.errors import ConfigError, DecomposeError, FactcheckError
+from factcheck.errors import ConfigError, DecomposeError, FactcheckError, RunError, UserError
 from factcheck.judge import failed_judgement, judge_claim
+from factcheck.ledger import Maker
+from factcheck.llm.budget import StageUsage
+from factcheck.memo import Memo
 from factcheck.plugins import Plugins
 from factcheck.queries import make_queries
+from factcheck.recording import identity, recorded
 from factcheck.registry import first_line
-from factcheck.retrieve import Source, fuse, retrieve_all
+from factcheck.retrieve import fuse, retrieve_all
 from factcheck.schema import (
     Accounting,
     Answer,
@@ -30,30 +41,28 @@ from factcheck.schema import (
     Evidence,
     Judgement,
     Manifest,
-    Query,
-    Retrieval,
-    Role,
+    Model,
     Verdict,
     digest,
 )
-from factcheck.source_tree import version
+from factcheck.spending import Account, account
+from factcheck.together import together
 from factcheck.verdicts import Policy, decide, parse_policy
 
-DEFAULT_CHECKERS = tuple(
-    f"clinical/{name}" for name in ("dosing", "thresholds", "assertion", "triage", "certainty", "citations")
-)
-CONCURRENT_CLAIMS = 8
-MEMO_LIMIT = 50_000
+# The claims of both texts of 64 pairs of 32 claims each; with eight passages for each that is some 150 MB.
+MEMO_SIZE = 4_096
+# To start a process takes as long as to check some hundred claims.
+PROCESSES_FROM = 200
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 
-class _Checked(NamedTuple):
-    queries: tuple[Query, ...]
-    retrievals: tuple[Retrieval, ...]
-    evidence: Evidence
-    judgement: Judgement
+class _Split(Model):
+    """Hold what a decomposer made of an answer."""
+
+    claims: tuple[Claim, ...]
+    warnings: tuple[str, ...] = ()
+    whole: bool = True
 
 
 class FactChecker:
@@ -61,100 +70,114 @@ class FactChecker:
 
     Keyword arguments are the fields of ``factcheck.config.Settings`` but for its tables of single components, which
     ``from_settings`` takes. Claims with equal keys are judged once and share their verdict, within an answer and between
-    answers, as long as the object lives.
+    answers, as long as the object lives; with a ledger also between runs. Also a context manager, which closes the ledger.
     """
 
     def __init__(self, *, plugins: Plugins | None = None, **settings: Any) -> None:
-        self._setup(validate_table(Settings, settings, where="the settings"), plugins)
+        self._setup(validate_table(Settings, settings, where="the settings"), plugins, None)
 
     @classmethod
-    def from_settings(cls, settings: Settings, *, plugins: Plugins | None = None) -> FactChecker:
-        """Build a checker from validated settings."""
+    def from_settings(
+        cls, settings: Settings, *, plugins: Plugins | None = None, usual_ledger: Path | None = None
+    ) -> FactChecker:
+        """Build a checker from validated settings.
+
+        ``usual_ledger`` is where a run records if the settings name no ledger and it calls models or asks over the network.
+        """
         checker = cls.__new__(cls)
-        checker._setup(settings, plugins)
+        checker._setup(settings, plugins, usual_ledger)
         return checker
 
-    def _setup(self, settings: Settings, plugins: Plugins | None) -> None:
+    def _setup(self, settings: Settings, plugins: Plugins | None, usual_ledger: Path | None) -> None:
         self.settings = settings
-        self.plugins = plugins if plugins is not None else Plugins()
         self.calibration = default_calibration()
         self.policy: Policy = parse_policy(settings.policy, default_threshold=self.calibration.threshold)
-        self.plugins.check_tables(settings.plugins)
-        names = settings.checkers if settings.checkers is not None else self._usual_checkers()
-        self._decomposer = self._create("decomposer", settings.decomposer)
-        self._writer = self._create("query_writer", settings.query_writer)
-        self._judge = self._create("judge", settings.judge)
-        self._checkers = {name: self._create("checker", name) for name in names}
-        self._sources = [
-            Source(name, self._create("retriever", name), settings.deadline) for name in settings.retrievers
-        ]
-        for source in self._sources:
-            if getattr(getattr(source.retriever, "settings", None), "corpora", None) == ():
-                hint = "Name one: --corpus NAME|DIR"
-                raise ConfigError(f"retriever '{source.name}' has no corpus to search.", hint=hint)
-        self._memo: dict[str, _Checked] = {}
+        self.plugins = plugins if plugins is not None else Plugins()
+        self._parts = Assembly(settings, self.plugins, usual_ledger)
+        self._ledger = self._parts.ledger
+        self._memo: Memo[Checked] = Memo(MEMO_SIZE, keeps=lambda found: found.whole)
+        self._judged = 0
+        self._processes: CheckerProcesses | None = None
         self._warm: set[str] = set()
-        self._warming: RunVar[anyio.Lock] = RunVar("warming")
+        self._warming: RunVar[anyio.Lock] = RunVar(f"warming {uuid.uuid4()}")
+        self._places: RunVar[anyio.CapacityLimiter] = RunVar(f"places {uuid.uuid4()}")
 
-    def _usual_checkers(self) -> tuple[str, ...]:
-        """Return those that come with factcheck: neither a package too many nor one that is broken may change a run unsaid.
+    def close(self) -> None:
+        """Close the ledger and end the processes; closing twice does nothing."""
+        self._parts.close()
+        if self._processes is not None:
+            self._processes.close()
 
-        A set of plugins that a program put together has those that it holds.
-        """
-        return DEFAULT_CHECKERS if self.plugins.autoload else tuple(self.plugins.names("checker"))
+    def __enter__(self) -> Self:
+        return self
 
-    def _create(self, role: Role, name: str) -> Any:
-        table = self.settings.plugins.get(name)
-        return self.plugins.create(role, name, table, corpora=self.settings.corpora)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @functools.cached_property
     def manifest(self) -> Manifest:
         """Name every component with its version, settings and corpus or prompt hash."""
-        parts: list[tuple[Role, str, Any]] = [
-            ("decomposer", self.settings.decomposer, self._decomposer),
-            ("query_writer", self.settings.query_writer, self._writer),
-            *(("retriever", source.name, source.retriever) for source in self._sources),
-            *(("checker", name, checker) for name, checker in self._checkers.items()),
-            ("judge", self.settings.judge, self._judge),
-        ]
-        return Manifest(
-            version=version(),
-            components=tuple(self.plugins.fingerprint(role, name, part) for role, name, part in parts),
-            policy=str(self.policy),
-            calibration=f"{self.calibration.name} {digest(self.calibration.model_dump(mode='json'))}",
-            k=self.settings.k,
-            seed=self.settings.seed,
-        )
+        return self._parts.manifest(self.policy, self.calibration)
+
+    @property
+    def usage(self) -> Mapping[str, StageUsage]:
+        """Return what the model calls of each stage have used since the checker was made, failed ones included."""
+        return self._parts.budget.usage
+
+    @property
+    def reaches_out(self) -> bool:
+        """Tell whether a component asks a model or the network."""
+        return self._parts.reaches_out
+
+    @property
+    def exhausted(self) -> str:
+        """Return why the budget refuses further work, "" as long as it does not."""
+        return self._parts.budget.exceeded
+
+    def account(self, inputs: object) -> AbstractAsyncContextManager[Account]:
+        """Keep the account of a run on ``inputs`` (JSON): what it spends, and with a ledger what it has spent before."""
+        counted = functools.partial(self._parts.counted, self.manifest)
+        return account(self._ledger, digest([self.manifest.digest, inputs]), counted)
 
     def check(self, answer: str | Answer, *, question: str = "") -> AnswerReport:
         """Check one answer; see ``acheck``. Raise ConfigError inside a running event loop, where it would block."""
-        return _run(functools.partial(self.acheck, answer, question=question))
+        return run_async(functools.partial(self.acheck, answer, question=question))
 
     def check_many(self, answers: Iterable[str | Answer]) -> list[AnswerReport]:
-        """Check several answers; the reports come in the order of the answers. Otherwise like ``check``."""
-        return _run(functools.partial(self.acheck_many, list(answers)))
+        """Check several answers at once; the reports come in the order of the answers. Otherwise like ``check``."""
+        return run_async(functools.partial(self.acheck_many, list(answers)))
 
     async def acheck_many(self, answers: Sequence[str | Answer]) -> list[AnswerReport]:
-        """Check several answers one after the other, the claims of each concurrently."""
-        return [await self.acheck(answer) for answer in answers]
+        """Check several answers at once, ``concurrency`` claims of them at a time."""
+        # Answers of one claim must fill the places for claims too.
+        limiter = anyio.CapacityLimiter(self.settings.concurrency)
+        return await together(answers, self.acheck, limiter=limiter)
 
     async def acheck(self, answer: str | Answer, *, question: str = "") -> AnswerReport:
         """Check one answer and return its report; ``question`` goes with a text, an Answer has its own.
 
-        Raise DecomposeError or PluginContractError if the answer cannot be split into claims, and CorpusError for a corpus
-        that cannot be used; a failure on one claim becomes that claim's state ``error``.
+        An answer whose ``meta["model"]`` names the judge's own model is refused with a ConfigError. Raise DecomposeError or
+        PluginContractError if the answer cannot be split into claims, BudgetExceededError if the
+        budget ends before it is, and a UserError for what no claim could do without: a corpus, a key, an entry that a replay
+        lacks. A failure on one claim, the end of the budget included, becomes that claim's state ``error``.
         """
         subject = answer if isinstance(answer, Answer) else Answer(id="answer", question=question, text=answer)
+        self._parts.host.check_author(subject.meta.get("model"))
         # First, because it opens the corpora: what is wrong with them is known before any work is done.
         manifest = await anyio.to_thread.run_sync(lambda: self.manifest)
-        claims = await self._decompose(subject)
-        await self._warm_up()
+        split = await self._split(subject)
+        claims = split.claims
+        if self._ledger is None or self._ledger.mode == "record":
+            await self._warm_up()
         checked = await self._check_claims(claims)
         verdicts = tuple(
             decide(claim, found.evidence, found.judgement, self.calibration)
             for claim, found in zip(claims, checked, strict=True)
         )
         missing = await anyio.to_thread.run_sync(uncarried_numbers, subject, claims)
+        warnings = [*split.warnings, *_silence(subject, claims)]
         return AnswerReport(
             answer=subject,
             claims=tuple(claims),
@@ -164,7 +187,7 @@ class FactChecker:
             judgements=tuple(found.judgement for found in checked),
             verdicts=verdicts,
             accounting=Accounting.of(verdicts),
-            warnings=(*_silence(subject, claims), *(f"no claim carries the number {number}" for number in missing)),
+            warnings=(*warnings, *(f"no claim carries the number {number}" for number in missing)),
             manifest=manifest,
         )
 
@@ -173,7 +196,7 @@ class FactChecker:
     ) -> tuple[list[Judgement], list[Verdict]]:
         """Judge claims against evidence that was chosen elsewhere (stages 4 and 5 alone), in the order of the claims."""
         pairs = list(zip(claims, evidence, strict=True))
-        judgements = await _in_order(pairs, lambda pair: self._judge_one(*pair))
+        judgements = await together(pairs, lambda pair: self._judge_given(*pair), limiter=self._limiter())
         verdicts = [
             decide(claim, item, judgement, self.calibration)
             for (claim, item), judgement in zip(pairs, judgements, strict=True)
@@ -188,17 +211,27 @@ class FactChecker:
             lock = anyio.Lock()
             self._warming.set(lock)
         async with lock:
-            for source in self._sources:
+            for source in self._parts.every_source:
                 prepare = getattr(source.retriever, "warm_up", None)
                 if prepare is not None and source.name not in self._warm:
                     with contextlib.suppress(Exception):
                         await call(prepare)
                     self._warm.add(source.name)
 
-    async def _decompose(self, answer: Answer) -> list[Claim]:
+    async def _split(self, answer: Answer) -> _Split:
+        async def compute() -> _Split:
+            self._parts.budget.check_time()
+            return await self._decompose(answer)
+
+        given = answer.model_dump(mode="json")
+        return await recorded(
+            self._ledger, "decompose", self._split_maker, given, compute, _Split, good=lambda split: split.whole
+        )
+
+    async def _decompose(self, answer: Answer) -> _Split:
         name = self.settings.decomposer
         try:
-            found = await call(self._decomposer.decompose, answer)
+            found = await call(self._parts.decomposer.decompose, answer)
         except FactcheckError:
             raise
         except Exception as error:  # a plugin may raise anything; the caller learns which answer and which plugin
@@ -212,52 +245,128 @@ class FactChecker:
                 raise broken("decomposer", name, rule)
         if len({claim.id for claim in claims}) != len(claims):
             raise broken("decomposer", name, "claim ids repeat")
-        return claims
+        warnings = tuple(str(warning) for warning in getattr(found, "warnings", ()))
+        return _Split(claims=tuple(claims), warnings=warnings, whole=bool(getattr(found, "whole", True)))
 
-    async def _check_claims(self, claims: Sequence[Claim]) -> list[_Checked]:
-        keys = [claim.key for claim in claims]
+    async def _check_claims(self, claims: Sequence[Claim]) -> list[Checked]:
         firsts: dict[str, Claim] = {}
+        keys = [claim.key for claim in claims]
         for key, claim in zip(keys, claims, strict=True):
             firsts.setdefault(key, claim)
-        results = await _in_order(list(firsts.values()), self._check_claim)
+        results = await together(list(firsts.values()), self._check_claim, limiter=self._limiter())
         found = dict(zip(firsts, results, strict=True))
         return [
-            found[key] if firsts[key] is claim else _rebind(found[key], claim)
-            for key, claim in zip(keys, claims, strict=True)
+            found[key].rebound(claim, again=firsts[key] is not claim) for key, claim in zip(keys, claims, strict=True)
         ]
 
-    async def _check_claim(self, claim: Claim) -> _Checked:
+    async def _check_claim(self, claim: Claim) -> Checked:
         if not claim.checkable:
             judgement = Judgement(claim_id=claim.id, label="not_enough_evidence", rationale="not checkable")
-            return _Checked((), (), Evidence(claim_id=claim.id), judgement)
-        known = self._memo.get(claim.key)
-        if known is not None:
-            return _rebind(known, claim)
+            return Checked(evidence=Evidence(claim_id=claim.id), judgement=judgement)
+        maker = self._claim_maker
+        return await self._memo.obtain(
+            claim.key,
+            lambda: recorded(
+                self._ledger,
+                "claim",
+                maker,
+                without_answer(claim),
+                lambda: self._check_anew(claim),
+                Checked,
+                good=lambda found: found.whole,
+                dump=Checked.packed,
+                load=Checked.unpacked,
+            ),
+        )
+
+    @functools.cached_property
+    def _split_maker(self) -> Maker:
+        return identity(self.manifest.components[0])
+
+    @functools.cached_property
+    def _claim_maker(self) -> Maker:
+        return identity(*self.manifest.components[1:], k=self.settings.k)
+
+    @functools.cached_property
+    def _judgement_maker(self) -> Maker:
+        return identity(*(part for part in self.manifest.components if part.role in ("checker", "judge")))
+
+    async def _check_anew(self, claim: Claim) -> Checked:
         try:
-            texts = await call(self._writer.write_queries, claim)
+            self._parts.budget.check_time()
+            texts = await call(self._parts.writer.write_queries, claim)
             queries = make_queries(claim, texts, writer=self.settings.query_writer)
+        except UserError:
+            raise
         except Exception as error:  # a plugin may raise anything; the claim is an error, the others go on
             reason = reason_of(error)
             if not isinstance(error, FactcheckError):
                 reason = f"query writer '{self.settings.query_writer}' failed on claim {claim.id}: {reason}"
             judgement = failed_judgement(claim, reason, self.settings.judge)
-            return _Checked((), (), Evidence(claim_id=claim.id, complete=False), judgement)
-        retrievals = await retrieve_all(queries, self._sources, self.settings.k)
+            return Checked(evidence=Evidence(claim_id=claim.id, complete=False), judgement=judgement)
+        await self._parts.record_searches(self._parts.sources)
+        retrievals = await retrieve_all(queries, self._parts.sources, self.settings.k)
         evidence = fuse(claim.id, retrievals, self.settings.k)
+        judge = self._parts.judge
+        if hasattr(judge, "gather"):
+            try:
+                found = await call(judge.gather, claim, evidence, tuple(queries))
+                more, further, evidence = check_gathered(found, claim, evidence, queries, self.settings.judge)
+            except UserError:
+                raise
+            except Exception as error:  # as above
+                judgement = failed_judgement(claim, reason_of(error), self.settings.judge)
+                lost = evidence.model_copy(update={"complete": False})
+                return Checked(queries=tuple(queries), retrievals=tuple(retrievals), evidence=lost, judgement=judgement)
+            queries, retrievals = [*queries, *more], [*retrievals, *further]
         judgement = await self._judge_one(claim, evidence)
-        checked = _Checked(tuple(queries), tuple(retrievals), evidence, judgement)
-        # Failures are not kept: the next answer that shares the claim gets a new attempt.
-        if judgement.status == "ok" and evidence.complete and len(self._memo) < MEMO_LIMIT:
-            self._memo[claim.key] = checked
-        return checked
+        found = Checked(queries=tuple(queries), retrievals=tuple(retrievals), evidence=evidence, judgement=judgement)
+        return found.numbered()
+
+    async def _judge_given(self, claim: Claim, evidence: Evidence) -> Judgement:
+        if self._ledger is None:
+            return await self._judge_one(claim, evidence)
+        shown = evidence.model_dump(mode="json", exclude={"claim_id"})
+        given = {"claim": without_answer(claim), "evidence": shown}
+        found = await recorded(
+            self._ledger,
+            "judgement",
+            self._judgement_maker,
+            given,
+            lambda: self._judge_one(claim, evidence),
+            Judgement,
+            good=lambda judgement: judgement.status == "ok",
+        )
+        return found.model_copy(update={"claim_id": claim.id})
 
     async def _judge_one(self, claim: Claim, evidence: Evidence) -> Judgement:
+        try:
+            self._parts.budget.check_time()
+        except RunError as error:  # what was found by now may lack what there was no time for
+            return failed_judgement(claim, reason_of(error), self.settings.judge)
+        self._judged += 1
+        if self._judged == PROCESSES_FROM:
+            self._processes = self._parts.checker_processes()
         return await judge_claim(
-            claim, evidence, judge=self._judge, judge_name=self.settings.judge, checkers=self._checkers
+            claim,
+            evidence,
+            judge=self._parts.judge,
+            judge_name=self.settings.judge,
+            checkers=self._parts.checkers,
+            processes=self._processes,
         )
 
+    def _limiter(self) -> anyio.CapacityLimiter:
+        """Return the places for claims in this event loop, which all answers share."""
+        found = self._places.get(None)
+        if found is None:
+            found = anyio.CapacityLimiter(self.settings.concurrency)
+            self._places.set(found)
+        return found
 
-def _run(work: Callable[[], Awaitable[T]]) -> T:
+
+def run_async(work: Callable[[], Awaitable[T]]) -> T:
+    """Do the work in an event loop of its own; raise ConfigError inside a running one, which it would block."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -274,35 +383,6 @@ def _run(work: Callable[[], Awaitable[T]]) -> T:
 
     anyio.run(keep)
     return results[0]
-
-
-async def _in_order(items: Sequence[S], work: Callable[[S], Awaitable[T]]) -> list[T]:
-    """Do the work on all items, CONCURRENT_CLAIMS at a time; the results have the order of the items."""
-    results: dict[int, T] = {}
-    limiter = anyio.CapacityLimiter(CONCURRENT_CLAIMS)
-
-    async def one(index: int) -> None:
-        async with limiter:
-            results[index] = await work(items[index])
-
-    async with anyio.create_task_group() as group:
-        for index in range(len(items)):
-            group.start_soon(one, index)
-    return [results[index] for index in range(len(items))]
-
-
-def _rebind(found: _Checked, claim: Claim) -> _Checked:
-    """Give what was found for an equal claim to this one."""
-    names = {query.id: f"{claim.id}.q{i}" for i, query in enumerate(found.queries, start=1)}
-    return _Checked(
-        tuple(q.model_copy(update={"id": names[q.id], "claim_id": claim.id}) for q in found.queries),
-        tuple(
-            r.model_copy(update={"query_id": names[r.query_id], "seconds": 0.0, "cached": True})
-            for r in found.retrievals
-        ),
-        found.evidence.model_copy(update={"claim_id": claim.id}),
-        found.judgement.model_copy(update={"claim_id": claim.id}),
-    )
 
 
 def _silence(answer: Answer, claims: Sequence[Claim]) -> list[str]:

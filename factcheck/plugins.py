@@ -93,6 +93,10 @@ class Plugins:
         """Return the names that are registered for a role, sorted."""
         return self._registry.names(_known(role))
 
+    def owner(self, role: Role, name: str) -> str:
+        """Return the plugin that registered a component."""
+        return self._registration(role, name).plugin
+
     def registrations(self, plugin: str) -> list[Registration]:
         """Return the components that one plugin registered, in its order."""
         return self._registry.owned(plugin)
@@ -111,17 +115,24 @@ class Plugins:
         return record
 
     def create(
-        self, role: Role, name: str, settings: Mapping[str, Any] | None = None, *, corpora: Sequence[str] = ()
+        self,
+        role: Role,
+        name: str,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        corpora: Sequence[str] = (),
+        domains: Sequence[str] = (),
     ) -> Any:
         """Make a component from its table of settings.
 
-        ``corpora`` goes into the settings field of that name, if there is one that ``settings`` leaves open. Raises
+        ``corpora`` and ``domains`` go into the settings fields of these names that ``settings`` leaves open. Raises
         UnknownNameError, with the reason if a plugin that might own the name is not loaded; MissingExtraError if a
         package that it needs is not installed; ConfigError for settings that do not fit; PluginLoadError if it cannot
         be imported or made; PluginContractError if it does not fill the role.
         """
         registration = self._registration(role, name)
-        component, chosen = build(registration, self._record(registration.plugin).dist, settings, corpora)
+        shared = {"corpora": corpora, "domains": domains}
+        component, chosen = build(registration, self._record(registration.plugin).dist, settings, shared)
         self._remember(component, chosen)
         return component
 
@@ -142,6 +153,7 @@ class Plugins:
                 corpus_sha256=getattr(component, "corpus_sha256", None) or (),
                 prompt_sha256=getattr(component, "prompt_sha256", None) or "",
                 model=getattr(component, "model", None) or "",
+                parameters=redacted(getattr(component, "parameters", None) or {}),
             )
         except UserError:
             raise

@@ -23,6 +23,7 @@ class TermsQueryWriter:
     """
 
     version = "1"
+    quick = True
 
     class Settings(Model):
         """Take no settings."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from factcheck.schema import STATES, AnswerReport, Claim, Passage, Quote, Verdict
 from factcheck.verdicts import Policy
+
+if TYPE_CHECKING:
+    from factcheck.llm.budget import StageUsage
 
 NOTICE = "This is an evaluation aid, not medical advice."
 _MARKS = {
@@ -47,8 +51,27 @@ def summary(report: AnswerReport, policy: Policy) -> str:
     return f"{counts.extracted} {plural}: {', '.join(states)}; {flagged} flagged ({policy})."
 
 
-def as_text(report: AnswerReport, policy: Policy) -> str:
-    """Return the report for a terminal: a line a claim with state, risk and span, then reason, quotes and sources."""
+def cost_line(stages: Mapping[str, StageUsage], requests: int | None) -> str:
+    """Return one line on what model calls and retrievers cost, "" if there were none."""
+    parts = []
+    for stage, usage in sorted(stages.items()):
+        failed = f" ({usage.failed} failed)" if usage.failed else ""
+        about = "about " if usage.estimated else ""
+        price = "price not known" if usage.usd is None else f"{usage.usd:.4f} dollars"
+        parts.append(
+            f"{stage.replace('_', ' ')} {usage.calls} calls{failed}, {about}{usage.tokens_in} tokens in, "
+            f"{usage.tokens_out} out, {price}"
+        )
+    if requests:
+        parts.append(f"{requests} HTTP requests in all")
+    return f"Cost: {'; '.join(parts)}." if parts else ""
+
+
+def as_text(report: AnswerReport, policy: Policy, cost: str = "") -> str:
+    """Return the report for a terminal: a line a claim with state, risk and span, then reason, quotes and sources.
+
+    ``cost`` is a line on what it cost.
+    """
     lines = [summary(report, policy), ""]
     for claim, verdict, passages in _rows(report):
         risk = "" if verdict.risk is None else f"  risk {verdict.risk:.2f}"
@@ -63,12 +86,12 @@ def as_text(report: AnswerReport, policy: Policy) -> str:
             lines.append(f"    {sign} “{printable(quote.text)}”")
             lines.append(f"      {_origin(passage)}")
     lines += [f"warning: {printable(warning)}" for warning in report.warnings]
-    lines += ["", NOTICE]
+    lines += ["", *([cost] if cost else []), NOTICE]
     return "\n".join(lines) + "\n"
 
 
-def as_markdown(report: AnswerReport, policy: Policy) -> str:
-    """Return the report as Markdown with everything from outside escaped."""
+def as_markdown(report: AnswerReport, policy: Policy, cost: str = "") -> str:
+    """Return the report as Markdown with everything from outside escaped; ``cost`` is a line on what it cost."""
     lines = ["# Fact check", "", escape_markdown(summary(report, policy)), ""]
     lines += ["| verdict | risk | claim | reason | source |", "|---|---|---|---|---|"]
     for claim, verdict, passages in _rows(report):
@@ -82,7 +105,7 @@ def as_markdown(report: AnswerReport, policy: Policy) -> str:
         cells = (label, risk, escape_markdown(claim.text), escape_markdown(verdict.reason), sources)
         lines.append(f"| {' | '.join(cells)} |")
     lines += [f"\n- warning: {escape_markdown(warning)}" for warning in report.warnings]
-    lines += ["", NOTICE]
+    lines += ["", *([cost, ""] if cost else []), NOTICE]
     return "\n".join(lines) + "\n"
 
 

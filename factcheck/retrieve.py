@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 from anyio.lowlevel import RunVar
 
+from factcheck.breaker import Breaker
 from factcheck.calling import broken, call, examined_list, reason_of
+from factcheck.errors import UserError
 from factcheck.schema import Evidence, Passage, Query, Retrieval
 from factcheck.threads import Threads
+from factcheck.together import together
 
 # Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet" (SIGIR 2009), use 60.
 RRF_CONSTANT = 60
-BREAKER_LIMIT = 5
-BREAKER_REST = 30.0
+# Of plain functions, which take turns in the interpreter anyway.
+THREADS = 8
+
+# Returns the retrieval that is recorded for a query and k, else what the last argument makes.
+Recorded = Callable[[Query, int, Callable[[], Awaitable[Retrieval]]], Awaitable[Retrieval]]
 
 
 def _limiter() -> RunVar[anyio.CapacityLimiter]:
@@ -29,58 +36,70 @@ def _limiter() -> RunVar[anyio.CapacityLimiter]:
 
 @dataclass(slots=True)
 class Source:
-    """Hold a retriever with its limits and its circuit breaker; ``deadline`` is in seconds for one query.
+    """Hold a retriever with its limits and its circuit breaker, which makes queries be skipped.
 
-    After ``BREAKER_LIMIT`` failures in a row the circuit opens and queries are skipped, so that a dead service costs a few
-    deadlines and not one for every claim. Every ``BREAKER_REST`` seconds one query tries whether the service is back.
+    ``deadline`` is in seconds for one query; ``time_left`` returns those of the run, None for no end.
     """
 
     name: str
     retriever: Any
     deadline: float
-    concurrency: int = 8
-    failures: int = 0
-    open_until: float = 0.0
-    trouble: str = ""
+    concurrency: int = THREADS
+    recorded: Recorded | None = field(default=None, repr=False)
+    time_left: Callable[[], float | None] = field(default=lambda: None, repr=False)
+    breaker: Breaker = field(default_factory=Breaker, repr=False)
     # Bound to the event loop, because a checker may be used from several loops one after the other.
     limiter: RunVar[anyio.CapacityLimiter] = field(default_factory=_limiter, repr=False)
     threads: Threads = field(default_factory=Threads, repr=False)
 
     async def retrieve(self, query: Query, k: int) -> Retrieval:
-        """Ask once; every failure becomes a Retrieval that says what went wrong."""
+        """Return what is recorded, or ask once; every failure but a UserError becomes a Retrieval that says what went wrong."""
+        if self.recorded is None:
+            return await self._ask(query, k)
+        found = await self.recorded(query, k, lambda: self._ask(query, k))
+        return found.model_copy(update={"query_id": query.id})
+
+    async def _ask(self, query: Query, k: int) -> Retrieval:
         try:
             limiter = self.limiter.get()
         except LookupError:
             limiter = anyio.CapacityLimiter(self.concurrency)
             self.limiter.set(limiter)
         async with limiter:
-            if self.failures >= BREAKER_LIMIT:
-                if time.monotonic() < self.open_until:
-                    return self._skipped(query)
-                self.open_until = time.monotonic() + BREAKER_REST  # the others wait for what becomes of this one
+            if reason := self.breaker.refusal():
+                return Retrieval(query_id=query.id, retriever=self.name, status="skipped", error=reason)
             started = time.perf_counter()
+            left = self.time_left()
+            allowed = self.deadline if left is None else min(self.deadline, left)
             try:
-                with anyio.move_on_after(self.deadline) as scope:
+                with anyio.move_on_after(allowed) as scope:
                     found = await call(self.retriever.retrieve, query, k, threads=self.threads)
                 if scope.cancelled_caught:
-                    return self._failed(query, f"no reply within {self.deadline:g} s", started)
+                    return self._failed(query, f"no reply within {allowed:g} s", started)
                 passages = check_passages(found, k, self.name)
+            except UserError:  # a missing key or a broken corpus is the same for every query
+                raise
             except Exception as error:  # a plugin may raise anything; it must not cost the other retrievers' results
                 return self._failed(query, reason_of(error), started)
-            self.failures = 0
+            self.breaker.succeeded()
             seconds = time.perf_counter() - started
             return Retrieval(query_id=query.id, retriever=self.name, status="ok", passages=passages, seconds=seconds)
 
     def _failed(self, query: Query, reason: str, started: float) -> Retrieval:
-        self.failures += 1
-        self.open_until = time.monotonic() + BREAKER_REST
-        self.trouble = reason
+        self.breaker.failed(reason)
         seconds = time.perf_counter() - started
         return Retrieval(query_id=query.id, retriever=self.name, status="failed", error=reason, seconds=seconds)
 
-    def _skipped(self, query: Query) -> Retrieval:
-        reason = f"circuit open after {self.failures} failures in a row, the last: {self.trouble}"
-        return Retrieval(query_id=query.id, retriever=self.name, status="skipped", error=reason)
+
+def places(retriever: Any, concurrency: int) -> int:
+    """Return how many queries a retriever gets at once.
+
+    That is ``concurrency`` or its own bound of that name if it waits for a network, few if it computes.
+    """
+    if not inspect.iscoroutinefunction(getattr(retriever, "retrieve", None)):
+        return min(THREADS, concurrency)
+    own = getattr(retriever, "concurrency", None)
+    return min(own, concurrency) if isinstance(own, int) and own > 0 else concurrency
 
 
 def check_passages(found: object, k: int, retriever: str) -> tuple[Passage, ...]:
@@ -100,17 +119,12 @@ def check_passages(found: object, k: int, retriever: str) -> tuple[Passage, ...]
 
 
 async def retrieve_all(queries: Sequence[Query], sources: Sequence[Source], k: int) -> list[Retrieval]:
-    """Send every query to every source at once; the result is ordered by query, then by source."""
-    results: dict[tuple[int, int], Retrieval] = {}
+    """Send every query to every source at once; the result is ordered by query, then by source.
 
-    async def one(i: int, j: int) -> None:
-        results[i, j] = await sources[j].retrieve(queries[i], k)
-
-    async with anyio.create_task_group() as group:
-        for i in range(len(queries)):
-            for j in range(len(sources)):
-                group.start_soon(one, i, j)
-    return [results[i, j] for i in range(len(queries)) for j in range(len(sources))]
+    Raise the UserError of a source.
+    """
+    pairs = [(query, source) for query in queries for source in sources]
+    return await together(pairs, lambda pair: pair[1].retrieve(pair[0], k))
 
 
 def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:

@@ -251,7 +251,10 @@ class Accounting(Model):
 
 
 class Fingerprint(Model):
-    """Identify a component: what must be equal for its output to be reusable."""
+    """Identify a component: what must be equal for its output to be reusable.
+
+    ``parameters`` are those with which ``model`` is asked, its server among them.
+    """
 
     role: Role
     name: str
@@ -260,6 +263,7 @@ class Fingerprint(Model):
     corpus_sha256: tuple[str, ...] = ()
     prompt_sha256: str = ""
     model: str = ""
+    parameters: Mapping[str, Any] = Field(default_factory=dict)
 
     @property
     def digest(self) -> str:

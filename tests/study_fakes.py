@@ -24,12 +24,22 @@ from factcheck.schema import (
     Stance,
     Verdict,
 )
+from factcheck.spending import Spent, account
 from factcheck.verdicts import parse_policy
 
 RISKS = {"contradicted": 0.9, "not_enough_evidence": 0.4, "supported": 0.1}
 
 
 class FakeChecker:
+    exhausted = ""
+    reaches_out = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *reason):
+        pass
+
     def __init__(self, *, policy="contradicted", seed=0, delays=None, judge="fake", stop_after=None, explode=True):
         self.policy = parse_policy(policy, default_threshold=0.5)
         self.calibration = SimpleNamespace(threshold=0.5, data_sha256="")
@@ -44,6 +54,9 @@ class FakeChecker:
         self.explode = explode
         self.checked = []
         self.judged = 0
+
+    def account(self, inputs):
+        return account(None, "run", Spent)
 
     async def acheck(self, answer):
         await anyio.sleep(self.delays.get(answer.id, 0))

@@ -13,6 +13,7 @@ import pytest
 import factcheck
 from factcheck import errors
 from factcheck.cli import check, main, options
+from factcheck.config import load_settings
 from factcheck.errors import (
     ConfigError,
     FactcheckError,
@@ -210,7 +211,9 @@ class TestInput:
         (tmp_path / "a.txt").write_text("supported\n\x1b[31m\u202e|<b>\n", encoding="utf-8")
         checker = FAKES["fact_checker"]()
         assert checker.check((tmp_path / "a.txt").read_text()).accounting.extracted == 2
-        check_checker = argparse.Namespace(file=str(tmp_path / "a.txt"), question="", format=form, fail_on=[])
+        check_checker = argparse.Namespace(
+            file=str(tmp_path / "a.txt"), question="", format=form, fail_on=[], dry_run=False
+        )
         buffer = io.StringIO()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(check, "checker_from", lambda args: checker)
@@ -229,7 +232,20 @@ class TestPipelineOptions:
     def test_flags_become_settings(self):
         args = self.parse(
             *("--corpus", "a", "--corpus", "b", "--retriever", "r", "--decomposer", "d", "--query-writer", "w"),
-            *("--judge", "j", "--checker", "c", "--policy", "risk", "-k", "3", "--deadline", "1.5", "--seed", "7"),
+            *(
+                "--judge",
+                "j",
+                "--checker",
+                "c",
+                "--policy",
+                "risk",
+                "-k",
+                "3",
+                "--query-deadline",
+                "1.5",
+                "--seed",
+                "7",
+            ),
         )
         assert options.overrides(args) == {
             "corpora": ["a", "b"],
@@ -240,8 +256,57 @@ class TestPipelineOptions:
             "checkers": ["c"],
             "policy": "risk",
             "k": 3,
-            "deadline": 1.5,
+            "query_deadline": 1.5,
             "seed": 7,
+        }
+
+    def test_models_by_role_and_their_server(self):
+        args = self.parse("--model", "m", "--model", "judge=org/j=2", "--base-url", "http://h/v1", "--key-env", "K")
+        assert options.overrides(args) == {
+            "models": {
+                "default": {"model": "m", "base_url": "http://h/v1", "key_env": "K"},
+                "judge": {"model": "org/j=2"},
+            }
+        }
+        assert options.overrides(self.parse("--model", "org/m=2"))["models"] == {"default": {"model": "org/m=2"}}
+
+    def test_flags_of_models_go_over_the_tables_of_the_file_key_by_key(self, tmp_path):
+        (tmp_path / "f.toml").write_text('[models.default]\nmodel = "a"\nbase_url = "http://h/v1"\nseed = 5\n')
+        args = self.parse("--config", str(tmp_path / "f.toml"), "--model", "b", "--model", "judge=c")
+        found = load_settings(args.config, options.overrides(args)).models
+        assert found == {"default": {"model": "b", "base_url": "http://h/v1", "seed": 5}, "judge": {"model": "c"}}
+
+    def test_ledger_budget_and_the_rest(self):
+        args = self.parse(
+            *(
+                "--ledger",
+                "l",
+                "--replay",
+                "--max-usd",
+                "1.5",
+                "--max-calls",
+                "9",
+                "--max-tokens",
+                "99",
+                "--deadline",
+                "60",
+            ),
+            *("--prices", "p", "--prompts", "d", "--graded-model", "g", "--domains", "nice.org.uk, who.int"),
+            *("--concurrency", "4", "--workers", "0"),
+        )
+        assert options.overrides(args) == {
+            "ledger": Path("l"),
+            "replay": True,
+            "max_usd": 1.5,
+            "max_calls": 9,
+            "max_tokens": 99,
+            "deadline": 60.0,
+            "prices": Path("p"),
+            "prompts": Path("d"),
+            "graded_model": "g",
+            "domains": ["nice.org.uk", "who.int"],
+            "concurrency": 4,
+            "workers": 0,
         }
 
     def test_what_is_not_given_is_left_to_the_settings_file(self):
@@ -277,8 +342,8 @@ class TestPipelineOptions:
             (["--policy", "contradict"], "Did you mean 'contradicted'?"),
             (["--no-plugin", "clinica"], "Did you mean 'clinical'?"),
             (["-k", "0"], "'k'"),
-            (["--deadline", "-1"], "'deadline'"),
-            (["--deadline", "nan"], "'deadline'"),
+            (["--query-deadline", "-1"], "'query_deadline'"),
+            (["--query-deadline", "nan"], "'query_deadline'"),
             (["--config", "nowhere.toml"], "cannot read the settings file nowhere.toml"),
         ],
     )

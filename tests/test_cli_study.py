@@ -41,7 +41,9 @@ def pairs(tmp_path):
 def study(monkeypatch, capsys, pairs, tmp_path):
     def study(*options, checker=None):
         monkeypatch.setattr(
-            command, "checker_from", lambda args: checker or FakeChecker(policy=args.policy or "contradicted")
+            command,
+            "checker_from",
+            lambda args, usual_ledger: checker or FakeChecker(policy=args.policy or "contradicted"),
         )
         status = cli.main(["study", str(pairs), "--out", str(tmp_path / "out"), "--resamples", "50", *options])
         return status, *capsys.readouterr()
@@ -180,7 +182,7 @@ import runpy, sys
 from factcheck.cli import main as cli, study
 fakes = runpy.run_path(sys.argv[1])
 delays = {f"p{i}/injected": 0.2 for i in range(9)}
-study.checker_from = lambda args: fakes["FakeChecker"](delays=delays)
+study.checker_from = lambda args, usual_ledger: fakes["FakeChecker"](delays=delays)
 raise SystemExit(cli.main(sys.argv[2:]))
 """
 

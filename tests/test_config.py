@@ -77,14 +77,14 @@ class TestMistakes:
         ("text", "message"),
         [
             ("retreivers = ['bm25']\n", "unknown key 'retreivers'. Did you mean 'retrievers'?"),
-            ("zzzzzz = 1\n", "unknown key 'zzzzzz'. Known: checkers, corpora"),
+            ("zzzzzz = 1\n", "unknown key 'zzzzzz'. Known: checkers, concurrency, corpora"),
             ("k = 0\n", "'k': input should be greater than or equal to 1 (it is 0)"),
             ("k = '5'\n", "'k': input should be a valid integer"),
             ("k = true\n", "'k': input should be a valid integer"),
             ("k = 2.0\n", "'k': input should be a valid integer"),
-            ("deadline = 0\n", "'deadline': input should be greater than 0"),
-            ("deadline = nan\n", "'deadline'"),
-            ("deadline = inf\n", "'deadline'"),
+            ("query_deadline = 0\n", "'query_deadline': input should be greater than 0"),
+            ("query_deadline = nan\n", "'query_deadline'"),
+            ("query_deadline = inf\n", "'query_deadline'"),
             ("seed = -1\n", "'seed'"),
             ("retrievers = 'bm25'\n", "'retrievers': input should be a valid tuple"),
             ("retrievers = []\n", "'retrievers'"),
@@ -270,16 +270,37 @@ class TestRedaction:
         assert settings.model_dump(mode="json")["plugins"]["web"]["size"] == 3
         assert Settings(**settings.model_dump()) == settings
 
+    def test_settings_do_not_show_the_keys_of_models(self):
+        table = {"model": "m", "key": SECRET, "headers": {"x-org": SECRET}, "key_env": "NAME"}
+        settings = Settings(models={"default": table}, plugins={"web/brave": {"key": SECRET}})
+        assert settings.models["default"]["key"] == SECRET
+        for text in (repr(settings), settings.model_dump_json()):
+            assert SECRET not in text
+        assert settings.model_dump(mode="json")["models"]["default"]["key_env"] == "NAME"
+
     @pytest.mark.parametrize(
         "name",
-        ["password", "db_passwd", "api_key", "apiKey", "X-API-Key", "client_secret", "dsn", "token", "auth-token"],
+        [
+            "password",
+            "db_passwd",
+            "key",
+            "headers",
+            "api_key",
+            "apiKey",
+            "X-API-Key",
+            "client_secret",
+            "dsn",
+            "token",
+            "auth-token",
+        ],
     )
     def test_names_of_secrets(self, name):
         assert redacted({name: SECRET}) == {name: MASK}
         assert redacted({"a": [{name: [SECRET, {"b": SECRET}]}]}) == {"a": [{name: [MASK, {"b": MASK}]}]}
 
     @pytest.mark.parametrize(
-        "name", ["tokens", "tokenizer", "max_tokens", "key", "monkey", "keyword", "pattern", "second"]
+        "name",
+        ["tokens", "tokenizer", "max_tokens", "key_env", "key_keyring", "monkey", "keyword", "pattern", "second"],
     )
     def test_names_that_only_look_like_it(self, name):
         assert redacted({name: "value"}) == {name: "value"}

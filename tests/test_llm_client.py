@@ -11,6 +11,7 @@ import anyio
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
+from factcheck.breaker import Breaker
 from factcheck.config import validate_table
 from factcheck.errors import ConfigError, FactcheckError
 from factcheck.ledger import Ledger
@@ -82,7 +83,7 @@ def made(server, *, budget=None, ledger=None, sleep=no_sleep, **settings):
     }
     chosen = ModelSettings(**(given | settings))
     net = Net(NetSettings(allow_private=True), sleep=sleep)
-    return ModelClient(chosen, net=net, budget=budget, ledger=ledger)
+    return ModelClient(chosen, net=net, budget=budget, ledger=ledger, sleep=sleep)
 
 
 def complete(client, messages=ASKED, **kwargs):
@@ -734,3 +735,80 @@ def test_a_model_that_leads_to_a_private_address_by_a_redirect_is_refused(server
         with pytest.raises((AddressRefusedError, PermanentError)):
             complete(client)
         assert not inner.seen
+
+
+class TestCircuit:
+    """A server that fails again and again is not asked for every claim."""
+
+    def together(self, client, number):
+        outcomes = []
+
+        async def one():
+            try:
+                await client.structured(ASKED, schema=SCHEMA, stage="judge", model=Label)
+                outcomes.append("ok")
+            except FactcheckError as error:
+                outcomes.append(str(error))
+
+        async def main():
+            async with anyio.create_task_group() as group:
+                for _ in range(number):
+                    group.start_soon(one)
+
+        anyio.run(main)
+        return outcomes
+
+    def test_a_refused_key_is_sent_a_few_times_and_no_more(self, server):
+        server.script(CHAT, status(401))
+        outcomes = self.together(made(server, concurrency=2), 200)
+        assert len(server.seen) <= 6
+        assert all("Check the key" in outcome or "circuit open" in outcome for outcome in outcomes)
+        assert KEY not in str(outcomes)
+
+    def test_after_an_outage_nothing_is_lost(self, server):
+        slept = []
+
+        async def sleep(seconds):
+            slept.append(seconds)
+            await anyio.sleep(0.001)
+            if len(slept) == 30:
+                server.script(CHAT, chat(GOOD))
+
+        server.script(CHAT, status(500))
+        client = made(server, concurrency=2, attempts=1, deadline=60.0, sleep=sleep)
+        client._breaker = Breaker(0.01)
+        outcomes = self.together(client, 100)
+        assert outcomes.count("ok") > 60
+        assert all("500" in outcome for outcome in outcomes if outcome != "ok")
+
+    def test_an_outage_longer_than_a_call_may_take_is_waited_out_once(self, server):
+        server.script(CHAT, status(500))
+        client = made(server, concurrency=4, attempts=1, deadline=0.3, sleep=anyio.sleep)
+        started = time.monotonic()
+        outcomes = self.together(client, 100)
+        assert time.monotonic() - started < 3
+        assert "ok" not in outcomes
+        assert len(server.seen) < 12
+
+    def test_requests_that_are_refused_for_what_they_are_do_not_open_it(self, server):
+        server.script(CHAT, status(400, "maximum context length is 10 tokens"))
+        self.together(made(server, concurrency=2), 20)
+        assert len(server.seen) == 20
+
+
+class TestKeep:
+    def test_a_reply_that_is_not_kept_is_returned_and_asked_for_anew(self, server, tmp_path):
+        server.script(CHAT, chat(GOOD))
+        with Ledger.open(tmp_path / "l.sqlite") as ledger:
+            client = made(server, ledger=ledger)
+            for keep, requests in ((lambda reply: False, 1), (lambda reply: False, 2), (None, 3), (None, 3)):
+                assert structured(client, keep=keep).label == "supported"
+                assert len(server.seen) == requests
+
+    def test_another_prompt_is_another_record(self, server, tmp_path):
+        server.script(CHAT, chat(GOOD))
+        with Ledger.open(tmp_path / "l.sqlite") as ledger:
+            client = made(server, ledger=ledger)
+            for prompt, requests in (("a", 1), ("b", 2), ("a", 2)):
+                structured(client, prompt=prompt)
+                assert len(server.seen) == requests

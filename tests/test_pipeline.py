@@ -150,7 +150,7 @@ class TestNothingFailsOpen:
     )
     def test_a_broken_retriever_costs_nothing_of_the_others(self, found):
         checker = fact_checker(
-            retriever={"bad": found, "good": lambda q, k: passages("b")}, settings={"deadline": 0.2, "k": 8}
+            retriever={"bad": found, "good": lambda q, k: passages("b")}, settings={"query_deadline": 0.2, "k": 8}
         )
         report = checker.check("x")
         assert [(r.retriever, r.status) for r in report.retrievals] == [("t/bad", "failed"), ("t/good", "ok")]

@@ -12,7 +12,6 @@ import anyio
 import pytest
 
 from factcheck.errors import ConfigError, PermanentError
-from factcheck.pipeline import CONCURRENT_CLAIMS
 from factcheck.schema import Answer, AnswerReport
 
 FAKES = runpy.run_path(str(Path(__file__).with_name("pipeline_fakes.py")))
@@ -73,8 +72,9 @@ class TestOrder:
             running["now"] -= 1
             return plainly(subject, shown, findings)
 
-        fact_checker(judge=judge).check("\n".join(f"line {i}" for i in range(40)))
-        assert 1 < running["most"] <= CONCURRENT_CLAIMS
+        checker = fact_checker(judge=judge, settings={"concurrency": 6})
+        checker.check_many(["\n".join(f"line {i} of {name}" for i in range(20)) for name in "abc"])
+        assert running["most"] == 6
 
     def test_several_answers_come_in_their_order(self):
         reports = fact_checker().check_many(["one", Answer(id="b", text="two"), ""])
@@ -121,14 +121,25 @@ class TestSharing:
         second = checker.check(Answer(id="b", text="new\nsame"))
         assert sorted(seen) == ["a.c1", "a.c2", "b.c1"]
         assert second.verdicts[1].model_copy(update={"claim_id": "a.c1"}) == first.verdicts[0]
-        assert [r.cached for r in second.retrievals] == [False, True]
+        # A report does not hang on what was checked before it.
+        assert [r.cached for r in second.retrievals] == [False, False]
 
-    def test_it_is_cached_also_under_an_equal_id(self):
+    def test_it_is_shared_also_under_an_equal_id(self):
         checker, seen = self.counted()
         first, second = checker.check("same"), checker.check("same")
         assert seen == ["answer.c1"]
-        assert (first.retrievals[0].cached, second.retrievals[0].cached) == (False, True)
-        assert second.verdicts == first.verdicts
+        assert second == first
+
+    def test_answers_that_are_checked_at_once_share_what_is_under_way(self):
+        async def slowly(subject, shown, findings):
+            seen.append(subject.text)
+            await anyio.sleep(0.01)
+            return plainly(subject, shown, findings)
+
+        seen = []
+        reports = fact_checker(judge=slowly).check_many([Answer(id=name, text=f"same\nof {name}") for name in "abcd"])
+        assert sorted(seen) == ["of a", "of b", "of c", "of d", "same"]
+        assert [[v.claim_id for v in r.verdicts] for r in reports] == [[f"{n}.c1", f"{n}.c2"] for n in "abcd"]
 
     @pytest.mark.parametrize("change", [{"context": "children"}, {"question": "For whom?"}, {"kind": "care_advice"}])
     def test_claims_that_differ_in_what_counts_are_not_shared(self, change):
@@ -181,7 +192,7 @@ class TestSharing:
         assert len(calls) == 2
 
     def test_the_memory_has_a_limit(self, monkeypatch):
-        monkeypatch.setattr("factcheck.pipeline.MEMO_LIMIT", 1)
+        monkeypatch.setattr("factcheck.pipeline.MEMO_SIZE", 1)
         checker, seen = self.counted()
         for _ in range(2):
             checker.check("one\ntwo")
@@ -271,8 +282,8 @@ class TestWarmUp:
                 await anyio.sleep(5)
             return passages(asked.text)
 
-        checker = fact_checker(retriever=retrieve, settings={"deadline": 0.05})
-        checker._sources[0].retriever.warm_up = prepare
+        checker = fact_checker(retriever=retrieve, settings={"query_deadline": 0.05})
+        checker._parts.sources[0].retriever.warm_up = prepare
 
         async def both():
             reports = {}
@@ -291,7 +302,7 @@ class TestWarmUp:
 
     def test_a_preparation_that_fails_leaves_the_queries_to_say_so(self):
         checker = fact_checker(retriever=raising(PermanentError("gone.")))
-        checker._sources[0].retriever.warm_up = raising(PermanentError("gone."))
+        checker._parts.sources[0].retriever.warm_up = raising(PermanentError("gone."))
         report = checker.check("One line.")
         assert report.accounting.error == 1
         assert "gone." in report.retrievals[0].error

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from factcheck.assembly import DEFAULT_CHECKERS
 from factcheck.config import Settings
 from factcheck.decompose import SentenceDecomposer
 from factcheck.errors import CorpusError, UnknownNameError, UserError
 from factcheck.hookspecs import hookimpl
-from factcheck.pipeline import DEFAULT_CHECKERS, FactChecker
+from factcheck.pipeline import FactChecker
 from factcheck.schema import Answer, AnswerReport, Model
 
 FAKES = runpy.run_path(str(Path(__file__).with_name("pipeline_fakes.py")))
@@ -63,7 +64,7 @@ class TestSettings:
         [
             ({"colour": "red"}, "unknown key 'colour'"),
             ({"k": 0}, "'k'"),
-            ({"deadline": float("nan")}, "'deadline'"),
+            ({"query_deadline": float("nan")}, "'query_deadline'"),
             ({"policy": "contradict"}, "Did you mean 'contradicted'"),
             ({"judge": "tt"}, "no judge named 'tt'. Did you mean 't'"),
             ({"decomposer": "x"}, "no decomposer named 'x'. Known: t."),
@@ -168,7 +169,7 @@ class TestWarmUp:
         loaded = plugins_of()
         loaded.register(SimpleNamespace(factcheck_register_retrievers=factcheck_register_retrievers), "r")
         chosen = {"decomposer": "t", "query_writer": "t", "judge": "t", "retrievers": ("r",), "corpora": ()}
-        return FactChecker(plugins=loaded, deadline=deadline, **chosen)
+        return FactChecker(plugins=loaded, query_deadline=deadline, **chosen)
 
     def test_a_retriever_prepares_once_outside_the_deadline_of_its_queries(self):
         calls = []

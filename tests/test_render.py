@@ -24,6 +24,7 @@ from factcheck.schema import (
     Quote,
     Verdict,
 )
+from factcheck.spending import Spent
 from factcheck.verdicts import Policy
 
 FAKES = runpy.run_path(str(Path(__file__).with_name("pipeline_fakes.py")))
@@ -184,15 +185,15 @@ class TestJson:
     @pytest.mark.parametrize("text", HOSTILE)
     def test_any_text_survives(self, text):
         report = everywhere(text)
-        shown = as_json(report, POLICY)
+        shown = as_json(report, POLICY, Spent())
         assert shown.isascii()
         body = json.loads(shown)
         assert AnswerReport.model_validate(body["report"]) == report
         assert (body["schema"], body["policy"], body["flagged"]) == (SCHEMA, "contradicted", ["c1"])
 
     def test_what_is_flagged_follows_the_policy(self):
-        assert json.loads(as_json(a_report(), Policy("risk", 0.3)))["flagged"] == []
-        assert json.loads(as_json(a_report(), Policy("risk", 0.25)))["policy"] == "risk>=0.25"
+        assert json.loads(as_json(a_report(), Policy("risk", 0.3), Spent()))["flagged"] == []
+        assert json.loads(as_json(a_report(), Policy("risk", 0.25), Spent()))["policy"] == "risk>=0.25"
 
 
 class TestSummary:

@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factcheck.breaker import BREAKER_LIMIT, Breaker
 from factcheck.errors import PermanentError, PluginContractError, TransientError
-from factcheck.retrieve import BREAKER_LIMIT, RRF_CONSTANT, Source, check_passages, fuse, retrieve_all
+from factcheck.retrieve import RRF_CONSTANT, Source, check_passages, fuse, retrieve_all
 from factcheck.schema import Passage, Retrieval
 
 FAKES = runpy.run_path(str(Path(__file__).with_name("pipeline_fakes.py")))
@@ -214,7 +215,7 @@ def test_a_cancelled_run_is_cancelled_and_no_failure_of_the_retriever():
         return scope.cancelled_caught
 
     assert anyio.run(stop)
-    assert bad.failures == 0
+    assert bad.breaker.failures == 0
 
 
 class TestCircuitBreaker:
@@ -248,9 +249,9 @@ class TestCircuitBreaker:
         assert len(seen) == len(plan)
         assert "skipped" not in {r.status for r in found}
 
-    def test_after_a_rest_one_query_tries_again(self, monkeypatch):
-        monkeypatch.setattr("factcheck.retrieve.BREAKER_REST", 0.1)
+    def test_after_a_rest_one_query_tries_again(self):
         one, seen = self.flaky([True] * (BREAKER_LIMIT + 1) + [False] * 9)
+        one.breaker = Breaker(0.1)
         ask(one, queries=self.queries(BREAKER_LIMIT))
         time.sleep(0.15)
         # The trial fails, so the circuit stays open for those behind it.
@@ -259,8 +260,7 @@ class TestCircuitBreaker:
         assert [r.status for r in ask(one, queries=self.queries(3))] == ["ok"] * 3
         assert len(seen) == BREAKER_LIMIT + 4
 
-    def test_while_one_query_tries_the_others_wait_for_what_becomes_of_it(self, monkeypatch):
-        monkeypatch.setattr("factcheck.retrieve.BREAKER_REST", 5.0)
+    def test_while_one_query_tries_the_others_wait_for_what_becomes_of_it(self):
         seen = []
 
         async def retrieve(asked, k):
@@ -268,7 +268,11 @@ class TestCircuitBreaker:
             await anyio.sleep(0.05)
             return passages("found")
 
-        one = source(retrieve, failures=BREAKER_LIMIT, trouble="down")
+        clock = SimpleNamespace(now=0.0)
+        one = source(retrieve, breaker=Breaker(5.0, clock=lambda: clock.now))
+        for _ in range(BREAKER_LIMIT):
+            one.breaker.failed("down")
+        clock.now = 5.0
         assert sorted(r.status for r in ask(one, queries=self.queries(3))) == ["ok", "skipped", "skipped"]
         assert len(seen) == 1
 

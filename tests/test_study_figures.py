@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numpy")
 
 from factcheck.schema import Answer
+from factcheck.spending import Spent
 from factcheck.study import statistics as stats
 from factcheck.study.controls import ControlRecord, donors, run_control
 from factcheck.study.edits import Edit
@@ -379,7 +380,7 @@ def study_of(pairs, checker=None, **changes):
         "fitted_on_these": False,
         "resamples": 200,
         "assume_tied": True,
-        "seconds": 1.0,
+        "spent": Spent(seconds=1.0),
         **changes,
     }
     file = PairFile(name="pairs.jsonl", sha256="0" * 64, pairs=tuple(pairs))
@@ -418,7 +419,16 @@ def test_report_has_the_documented_keys():
         "not_checkable",
         "error",
     }
-    assert set(report["cost"]) == {"model_calls", "tokens_in", "tokens_out", "usd", "http_requests", "seconds"}
+    assert set(report["cost"]) == {
+        "model_calls",
+        "failed_calls",
+        "tokens_in",
+        "tokens_out",
+        "usd",
+        "http_requests",
+        "seconds",
+        "stages",
+    }
     assert report["accounting"]["extracted"] == 12
     assert report["accounting"]["contradicted"] == 2
 
@@ -492,7 +502,7 @@ def test_forty_four_pairs_take_well_under_three_seconds():
         fitted_on_these=False,
         resamples=stats.RESAMPLES,
         assume_tied=False,
-        seconds=0.0,
+        spent=Spent(),
     )
     assert time.perf_counter() - start < 3
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from factcheck.cli.options import add_pipeline_options, checker_from
 
 if TYPE_CHECKING:
-    from factcheck.schema import AnswerReport, Verdict
+    from factcheck.schema import Answer, AnswerReport, Verdict
+    from factcheck.spending import Spent
     from factcheck.verdicts import Policy
 
 SCHEMA = "factcheck.check/1"
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE|-", help="the answer, UTF-8 text or Markdown; - reads standard input")
     parser.add_argument("--question", default="", metavar="TEXT", help="the question that was answered")
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="form of the output")
+    parser.add_argument("--dry-run", action="store_true", help="estimate calls, tokens and cost, and ask nothing")
     parser.add_argument(
         "--fail-on",
         action="append",
@@ -40,19 +42,36 @@ def run(args: argparse.Namespace) -> int:
     Raises RunError if none was met and a claim could not be checked: it might have met one.
     """
     from factcheck.errors import RunError
-    from factcheck.render import as_markdown, as_text
-    from factcheck.schema import Answer
+    from factcheck.llm.budget import exceeded
+    from factcheck.pipeline import run_async
+    from factcheck.render import as_markdown, as_text, cost_line
 
-    checker = checker_from(args)
-    conditions = [read_condition(word, checker.calibration.threshold) for word in args.fail_on]
-    text = read_text(args.file)
-    name = "stdin" if args.file == "-" else encodable(Path(args.file).stem) or "answer"
-    report = checker.check(Answer(id=name, question=encodable(args.question), text=text))
+    if args.dry_run:
+        from factcheck.calibrate import default_calibration
+        from factcheck.cli.estimate import dry_check
+
+        for word in args.fail_on:  # a mistake in the command is one in a dry run too
+            read_condition(word, default_calibration().threshold)
+        return dry_check(args, read_answer(args))
+    with checker_from(args) as checker:
+        conditions = [read_condition(word, checker.calibration.threshold) for word in args.fail_on]
+        answer = read_answer(args)
+
+        async def work() -> tuple[AnswerReport, Spent]:
+            async with checker.account(answer.model_dump(mode="json")) as kept:
+                report = await checker.acheck(answer)
+                return report, await kept.spent()
+
+        report, spent = run_async(work)
     if args.format == "json":
-        sys.stdout.write(as_json(report, checker.policy))
+        sys.stdout.write(as_json(report, checker.policy, spent))
     else:
         draw = as_markdown if args.format == "markdown" else as_text
-        sys.stdout.write(draw(report, checker.policy))
+        sys.stdout.write(draw(report, checker.policy, cost_line(spent.stages, spent.requests)))
+    if checker.exhausted:
+        raise exceeded(
+            f"{checker.exhausted}; {report.accounting.error} of {report.accounting.extracted} claims are open"
+        )
     for condition in conditions:
         if any(meets(verdict, condition) for verdict in report.verdicts):
             return 1
@@ -64,6 +83,15 @@ def run(args: argparse.Namespace) -> int:
         trouble = next((r.error for r in report.retrievals if r.error), "") or report.verdicts[-1].reason
         raise RunError(f"none of the {checked} claims could be checked: {trouble}", hint="Mend that and run it again.")
     return 0
+
+
+def read_answer(args: argparse.Namespace) -> Answer:
+    """Read the answer, named after its file."""
+    from factcheck.schema import Answer
+
+    text = read_text(args.file)
+    name = "stdin" if args.file == "-" else encodable(Path(args.file).stem) or "answer"
+    return Answer(id=name, question=encodable(args.question), text=text)
 
 
 def read_condition(word: str, threshold: float) -> Policy | str:
@@ -85,10 +113,15 @@ def meets(verdict: Verdict, condition: Policy | str) -> bool:
     return verdict.label == condition if isinstance(condition, str) else condition.flags(verdict)
 
 
-def as_json(report: AnswerReport, policy: Policy) -> str:
-    """Return the documented JSON form: schema, policy, ids of flagged claims, and the whole report."""
-    flagged = [verdict.claim_id for verdict in report.verdicts if policy.flags(verdict)]
-    body = {"schema": SCHEMA, "policy": str(policy), "flagged": flagged, "report": report.model_dump(mode="json")}
+def as_json(report: AnswerReport, policy: Policy, spent: Spent) -> str:
+    """Return the documented JSON form: schema, policy, ids of flagged claims, what was used, and the whole report."""
+    body = {
+        "schema": SCHEMA,
+        "policy": str(policy),
+        "flagged": [verdict.claim_id for verdict in report.verdicts if policy.flags(verdict)],
+        "usage": spent.model_dump(mode="json", include={"stages", "requests", "uncounted"}),
+        "report": report.model_dump(mode="json"),
+    }
     return json.dumps(body, ensure_ascii=True, indent=1) + "\n"
 
 

@@ -11,7 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("action", choices=("list", "show"), help="list all prompts, or show one whole")
     parser.add_argument("id", nargs="?", metavar="ID", help="the prompt to show, such as judge.evidence.v1")
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="your own prompts, which take precedence")
+    parser.add_argument(
+        "--prompts", "--folder", dest="folder", type=Path, metavar="DIR", help="your own prompts, which take precedence"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="form of the output")
 
 

@@ -10,7 +10,10 @@ from typing import Any, Self
 
 from factcheck.cli.options import add_pipeline_options, checker_from
 
-OUTPUTS = ("report.json", "report.md", "claims.jsonl", "progress.jsonl")
+LEDGER = "ledger.sqlite"
+# Offline pairs share the processor; over the network most of them wait.
+JOBS, JOBS_OUTSIDE = 4, 64
+OUTPUTS = ("report.json", "report.md", "claims.jsonl", "progress.jsonl", LEDGER)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,13 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     before.add_argument("--force", action="store_true", help="replace whatever run DIR holds")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: text)")
     parser.add_argument("--resamples", type=_positive, metavar="N", help="bootstrap resamples (default: 10000)")
-    parser.add_argument("--jobs", type=_positive, default=4, metavar="N", help="pairs checked at a time (default: 4)")
+    parser.add_argument(
+        "--jobs", type=_positive, metavar="N", help="pairs checked at a time (default: 4, and 64 if a model is asked)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="estimate calls, tokens and cost, and ask nothing")
+    parser.add_argument(
+        "--sample", type=_positive, default=5, metavar="N", help="pairs that a dry run looks at (default: 5)"
+    )
     add_pipeline_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from factcheck.errors import InputError, RunError
+    from factcheck.llm.budget import exceeded
     from factcheck.study.pairs import read_pairs
     from factcheck.study.run import StudyOptions, prepare_folder, run_study, select_tied
     from factcheck.study.statistics import RESAMPLES
@@ -38,26 +48,38 @@ def run(args: argparse.Namespace) -> int:
 
     # What can be refused is refused before the pipeline is built, which may load models and indexes.
     file = read_pairs(args.pairs, skip_invalid=args.skip_invalid)
-    select_tied(file.pairs, assume_tied=args.assume_tied)
+    tied = select_tied(file.pairs, assume_tied=args.assume_tied)
+    if args.dry_run:
+        from factcheck.cli.estimate import dry_study
+
+        return dry_study(args, file, tied, args.out / LEDGER)
     prepare_folder(args.out)
     if any((args.out / name).exists() and (args.out / name).samefile(args.pairs) for name in OUTPUTS):
         raise InputError(f"'{args.pairs}' would be overwritten by the output.", hint="Choose another --out.")
-    options = StudyOptions(
-        assume_tied=args.assume_tied,
-        resume=args.resume,
-        force=args.force,
-        resamples=args.resamples or RESAMPLES,
-        jobs=args.jobs,
-    )
-    with _Bar() as bar:
+    with _Bar() as bar, checker_from(args, usual_ledger=args.out / LEDGER) as checker:
+        options = StudyOptions(
+            assume_tied=args.assume_tied,
+            resume=args.resume,
+            force=args.force,
+            resamples=args.resamples or RESAMPLES,
+            jobs=args.jobs or (JOBS_OUTSIDE if checker.reaches_out else JOBS),
+        )
         try:
-            report = run_study(checker_from(args), file, args.out, options, on_pair=bar)
+            report = run_study(checker, file, args.out, options, on_pair=bar)
         except KeyboardInterrupt as error:
             raise RunError(
                 f"interrupted after {bar.done} of {len(file.pairs)} pairs; what was finished is kept in '{args.out}'.",
                 hint="Run the same command with --resume (and without --force) to go on.",
             ) from error
     sys.stdout.write(report.to_json() if args.format == "json" else render_text(report))
+    if checker.exhausted:
+        reason = f"{checker.exhausted}; {len(report.errors)} of {len(file.pairs)} pairs are open"
+        raise exceeded(reason)
+    if file.pairs and len(report.errors) == len(file.pairs):
+        raise RunError(
+            f"none of the {len(file.pairs)} pairs could be checked: {report.errors[0].error}",
+            hint="Mend that and run it again with --resume.",
+        )
     checked = report.accounting.extracted - report.accounting.not_checkable
     if checked and report.accounting.error == checked:
         raise RunError(

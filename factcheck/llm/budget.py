@@ -28,6 +28,7 @@ class BudgetExceededError(RunError):
 class StageUsage(Model):
     """Count the model calls of a stage, failed ones included.
 
+    ``failed`` is the number of calls without a complete reply, or with one that could not be read.
     ``estimated`` is the number of calls whose server told no token counts, which are estimated. ``usd`` is None where
     the price of a model is not known. ``seconds`` add up over calls that ran at once.
     """
@@ -178,6 +179,12 @@ class Budget:
             self._stages[held.stage] = self._stages.get(held.stage, StageUsage()).plus(usage)
         for turn in self._waiting.get(None) or ():
             turn.set()
+
+    def spoiled(self, stage: str) -> None:
+        """Count a call of a stage that has settled among the failed ones, because its reply could not be read."""
+        with self._lock:
+            usage = self._stages[stage]
+            self._stages[stage] = usage.model_copy(update={"failed": usage.failed + 1})
 
     def check_time(self) -> None:
         """Raise BudgetExceededError if the deadline has passed."""

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 import anyio
 from pydantic import BaseModel, SecretStr
 
-from factcheck.errors import PermanentError, StageError
-from factcheck.ledger import Ledger
+from factcheck.breaker import Breaker
+from factcheck.errors import PermanentError, RetrievalError, StageError, TransientError
+from factcheck.ledger import Ledger, Maker
 from factcheck.llm.budget import Budget, Reservation, estimated_tokens
 from factcheck.llm.dialects import (
     DIALECTS,
@@ -33,8 +34,12 @@ from factcheck.schema import Model
 
 M = TypeVar("M", bound=BaseModel)
 ECHO_LIMIT = 20_000
+REST = 5.0
+MOMENT = 0.1
 # A refusal with one of these statuses may be of the way in which JSON was asked for.
 OF_FORM = frozenset({400, 415, 422, 501})
+# A refusal with one of these meets every request.
+OF_ALL = frozenset({401, 402, 403, 404, 407})
 ELSEWHERE = ("context length", "context_length", "context window", "too long", "too many tokens", "content_filter")
 FAULTS: Mapping[Finish, tuple[Fault, str, str]] = {
     "length": ("truncated", "was cut off at its limit of tokens (truncated)", "Raise max_tokens."),
@@ -87,6 +92,9 @@ class ModelClient:
         self._ledger = ledger
         self._net = net if net is not None else _own_net(settings)
         self._gate = RateLimit(concurrency=settings.concurrency).of("model")
+        self._makers: dict[str, Maker] = {}
+        self._breaker = Breaker(REST)
+        self._hopeless = False
         self._sleep = sleep
         self._price = Price(*settings.price) if settings.price is not None else self.budget.prices.find(settings.model)
         if self._price is None and self.budget.max_usd is not None:
@@ -137,28 +145,39 @@ class ModelClient:
         stage: str,
         model: type[M],
         sample: int = 0,
+        prompt: str = "",
+        keep: Callable[[M], bool] | None = None,
     ) -> M:
         """Return the reply as an instance of ``model``; one that does not parse or fit is asked for once more.
+
+        ``prompt`` is the hash of the prompt behind the messages, which enters the record. A reply that ``keep`` refuses is
+        returned and not stored, so that a later run asks for it anew.
 
         Raise ModelReplyError for a reply that is truncated, refused, filtered, empty or twice unparseable, and the errors
         of ``complete``. Only what fitted is stored in the ledger.
         """
         kind: type[Any] = list if schema.get("type") == "array" else dict
 
+        def flagged(value: Any, *, repaired: bool) -> dict[str, Any]:
+            good = keep is None or keep(fitted(value, model))
+            return {"status": "ok" if good else "failed", "value": value, "repaired": repaired}
+
         async def compute() -> dict[str, Any]:
             first = self._whole(await self._ask(messages, schema, stage))
             value, problem = _read(first.text, kind, model)
             if not problem:
-                return {"value": value, "repaired": False}
+                return flagged(value, repaired=False)
+            self.budget.spoiled(stage)
             echo = Message(role="assistant", content=first.text[:ECHO_LIMIT])
             order = Message(role="user", content=complaint(problem, schema))
             second = self._whole(await self._ask([*messages, echo, order], schema, stage))
             value, problem = _read(second.text, kind, model)
             if not problem:
-                return {"value": value, "repaired": True}
+                return flagged(value, repaired=True)
+            self.budget.spoiled(stage)
             raise self._fault("unparseable", f"could not be read, nor when asked for again: {problem}")
 
-        found, _ = await self._remembered("structured", messages, schema, stage, sample, compute)
+        found, _ = await self._remembered("structured", messages, schema, stage, sample, compute, prompt)
         try:
             return fitted(found["value"], model)
         except UnreadableError as error:
@@ -173,6 +192,7 @@ class ModelClient:
         stage: str,
         sample: int,
         compute: Callable[[], Awaitable[dict[str, Any]]],
+        prompt: str = "",
     ) -> tuple[dict[str, Any], bool]:
         """Return what is recorded for these, or else what ``compute`` returns, and whether it was recorded."""
         if self._ledger is None:
@@ -185,7 +205,10 @@ class ModelClient:
             return await compute()
 
         asked = {"messages": [dict(message) for message in messages], "schema": schema, "sample": sample}
-        found = await self._ledger.remember(kind, self.fingerprint, asked, computed, stage=stage)
+        maker = self._makers.get(prompt)
+        if maker is None:
+            maker = self._makers[prompt] = Maker({**self.fingerprint, "prompt_sha256": prompt})
+        found = await self._ledger.remember(kind, maker, asked, computed, stage=stage)
         return found, cached
 
     async def _ask(self, messages: Sequence[Message], schema: Mapping[str, Any] | None, stage: str) -> Completion:
@@ -196,7 +219,7 @@ class ModelClient:
             ask = Ask(self.settings, messages, schema, *manner)
             try:
                 async with self._gate.slot():  # before the budget, so that nothing is set aside for calls that queue
-                    completion = await self._call(ask, stage)
+                    completion = await self._unless_open(ask, stage)
             except HttpStatusError as error:
                 plainer = self._plainer(manner, error, schema)
                 if plainer is None or plainer in tried:
@@ -231,6 +254,25 @@ class ModelClient:
         if later and later[0] == "shape" and shape(schema) == schema:
             later = later[1:]
         return manner._replace(form=later[0]) if later else None
+
+    async def _unless_open(self, ask: Ask, stage: str) -> Completion:
+        """Make one call; while the server keeps failing wait for the one that tries it, no longer than a call may take."""
+        while reason := self._breaker.refusal():
+            self.budget.check_time()
+            if self._hopeless or self._breaker.open_for > self.settings.deadline:
+                raise TransientError(f"the model '{self.settings.model}' was not asked: {reason}")
+            await self._sleep(MOMENT)
+        try:
+            completion = await self._call(ask, stage)
+        except RetrievalError as error:
+            self._hopeless = isinstance(error, HttpStatusError) and error.status in OF_ALL
+            if self._hopeless or not isinstance(error, PermanentError):
+                self._breaker.failed(error.message)
+            else:
+                self._breaker.succeeded()  # the server is there, and refuses this very request
+            raise
+        self._breaker.succeeded()
+        return completion
 
     async def _call(self, ask: Ask, stage: str) -> Completion:
         """Make one call within the budget, and count it whatever becomes of it."""
@@ -271,7 +313,7 @@ class ModelClient:
             tokens_in=used[0],
             tokens_out=used[1],
             seconds=seconds,
-            failed=completion is None or completion.finish != "stop",
+            failed=completion is None or completion.finish != "stop" or not completion.text.strip(),
             estimated=not told and used != (0, 0),
         )
 
@@ -279,16 +321,20 @@ class ModelClient:
         settings = self.settings
         left = self.budget.time_left
         deadline = settings.deadline if left is None else min(settings.deadline, left)
-        reply = await self._net.request(
-            "POST",
-            self._url,
-            json=DIALECTS[settings.api].body(ask),
-            headers=self._headers,
-            timeout=settings.timeout,
-            deadline=max(deadline, 0.001),
-            attempts=settings.attempts,
-            restate=restated,
-        )
+        reply = None
+        with anyio.move_on_after(left):  # the deadline of a request begins with its turn, that of the run does not wait
+            reply = await self._net.request(
+                "POST",
+                self._url,
+                json=DIALECTS[settings.api].body(ask),
+                headers=self._headers,
+                timeout=settings.timeout,
+                deadline=max(deadline, 0.001),
+                attempts=settings.attempts,
+                restate=restated,
+            )
+        if reply is None:
+            raise TransientError(f"the model '{settings.model}' did not reply within the time given to the run.")
         try:
             value = reply.json()
         except PermanentError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import httpx
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from factcheck.llm.settings import Api, ModelSettings
 
@@ -102,6 +102,13 @@ class _Loose(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+def _or_none(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(value)
+    except ValidationError:  # token counts that cannot be read are none; the reply beside them may be sound
+        return None
+
+
 class _ChatMessage(_Loose):
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
@@ -119,7 +126,7 @@ class _ChatUsage(_Loose):
 
 class _Chat(_Loose):
     choices: list[_Choice]
-    usage: _ChatUsage | None = None
+    usage: Annotated[_ChatUsage | None, WrapValidator(_or_none)] = None
     model: str | None = None
 
 
@@ -149,14 +156,14 @@ class _Response(_Loose):
     output: list[_Item]
     status: str | None = None
     incomplete_details: _Incomplete | None = None
-    usage: _Usage | None = None
+    usage: Annotated[_Usage | None, WrapValidator(_or_none)] = None
     model: str | None = None
 
 
 class _AnthropicReply(_Loose):
     content: list[_Part]
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: Annotated[_Usage | None, WrapValidator(_or_none)] = None
     model: str | None = None
 
 

@@ -149,9 +149,9 @@ async def _exchange(
 ) -> Outcome | httpx.URL:
     """Send one request; return what came of it, or where it redirects to."""
     where = call.where(request.url)
-    count(1, 0)
     try:
         transport = await connections.transport(request.url)
+        count(1, 0)
         response = await transport.handle_async_request(request)
         try:
             return await _read(call, where, request, response, count)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from factcheck.schema import Accounting, Manifest
+from factcheck.spending import Spent
 from factcheck.study import statistics as stats
 from factcheck.study.controls import ControlName, ControlRecord
 from factcheck.study.measure import Outcome, PairRecord, outcome_of
@@ -47,7 +48,7 @@ def build_report(
     fitted_on_these: bool,
     resamples: int,
     assume_tied: bool,
-    seconds: float,
+    spent: Spent,
 ) -> StudyReport:
     """Return the report on the ``tied`` pairs of ``file``; pairs without a record count as nothing found."""
     sampling = Sampling(resamples, manifest.seed)
@@ -80,7 +81,7 @@ def build_report(
             no_evidence=control_of(chosen, controls.get("no_evidence"), sampling),
         ),
         accounting=sum((record.accounting for record in kept), Accounting()),
-        cost=_cost(manifest, seconds),
+        cost=Cost.of(spent),
         input=Input(
             name=file.name,
             sha256=file.sha256,
@@ -221,15 +222,6 @@ def control_of(outcomes: Sequence[Outcome], records: Sequence[ControlRecord] | N
 def natural_order(name: str) -> list[tuple[int, str]]:
     """Sort names with numbers in them by the numbers: F2 before F10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name)]
-
-
-def _cost(manifest: Manifest, seconds: float) -> Cost:
-    # Nothing is counted yet; only what has neither a model nor any source but corpora is known to cost nothing.
-    offline = all(
-        (c.role == "checker" or not c.model) and (c.role != "retriever" or c.corpus_sha256) for c in manifest.components
-    )
-    known = 0 if offline else None
-    return Cost(model_calls=known, tokens_in=known, tokens_out=known, usd=known, http_requests=known, seconds=seconds)
 
 
 def _warnings(

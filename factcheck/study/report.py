@@ -8,7 +8,9 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from factcheck.llm.budget import StageUsage
 from factcheck.schema import Accounting, Manifest, Model
+from factcheck.spending import Spent
 from factcheck.study import statistics
 from factcheck.study.pairs import Skipped
 
@@ -117,14 +119,34 @@ class Controls(Model):
 
 
 class Cost(Model):
-    """Hold what the run cost; None where components that call a model do not report it. ``seconds`` is wall time."""
+    """Hold what the run cost; None where a component does not tell it, or a model's price is not known.
+
+    ``failed_calls`` are among ``model_calls``. ``stages`` splits the model calls up. ``seconds`` is wall time.
+    """
 
     model_calls: int | None
+    failed_calls: int | None
     tokens_in: int | None
     tokens_out: int | None
     usd: float | None
     http_requests: int | None
     seconds: float
+    stages: Mapping[str, StageUsage] = {}
+
+    @classmethod
+    def of(cls, spent: Spent) -> Cost:
+        """Return the cost of what was spent."""
+        total, told = spent.total, not spent.uncounted
+        return cls(
+            model_calls=total.calls if told else None,
+            failed_calls=total.failed if told else None,
+            tokens_in=total.tokens_in if told else None,
+            tokens_out=total.tokens_out if told else None,
+            usd=total.usd if told else None,
+            http_requests=spent.requests,
+            seconds=spent.seconds,
+            stages=spent.stages,
+        )
 
 
 class PairError(Model):

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import anyio
 
 from factcheck.calibrate import Calibration
-from factcheck.errors import InputError, OutputError, PluginError, StageError
+from factcheck.errors import InputError, OutputError, PluginError, RunError, StageError
 from factcheck.schema import Answer, AnswerReport, Claim, Evidence, Judgement, Manifest, Verdict
+from factcheck.spending import Account
 from factcheck.study import statistics
 from factcheck.study.controls import ControlName, ControlRecord, donors, run_control
 from factcheck.study.figures import build_report
@@ -24,10 +25,10 @@ from factcheck.study.pairs import Pair, PairFile
 from factcheck.study.progress import Header, Progress, open_progress
 from factcheck.study.report import PairError, StudyReport
 from factcheck.study.tables import render_markdown
+from factcheck.together import together
 from factcheck.verdicts import Policy
 
 Tick = Callable[[int, int], None]
-T = TypeVar("T")
 
 
 class Checker(Protocol):
@@ -44,6 +45,13 @@ class Checker(Protocol):
     @property
     def calibration(self) -> Calibration:
         """Return the calibration, whose threshold is that of the policy ``risk``."""
+
+    @property
+    def exhausted(self) -> str:
+        """Return why the budget refuses further work, "" as long as it does not."""
+
+    def account(self, inputs: object) -> AbstractAsyncContextManager[Account]:
+        """Keep the account of a run on ``inputs``."""
 
     async def acheck(self, answer: Answer, /) -> AnswerReport:
         """Return the report on an answer."""
@@ -83,15 +91,16 @@ async def arun_study(
     be used.
     """
     options = options or StudyOptions()
-    started = time.monotonic()
     tied = select_tied(file.pairs, assume_tied=options.assume_tied)
     statistics.numpy()
     prepare_folder(out)
     manifest = checker.manifest
     header = Header(pairs_sha256=file.sha256, manifest=manifest)
     with open_progress(out, header, resume=options.resume, force=options.force) as progress:
-        errors = await _check_pairs(checker, file.pairs, progress, options.jobs, on_pair)
-        controls = await _run_controls(checker, tied, progress, options.jobs)
+        async with checker.account(file.sha256) as kept:
+            errors = await _check_pairs(checker, file.pairs, progress, options.jobs, on_pair)
+            controls = await _run_controls(checker, tied, progress, options.jobs)
+            spent = await kept.spent()
         report = build_report(
             file,
             progress.pairs,
@@ -104,7 +113,7 @@ async def arun_study(
             fitted_on_these=checker.calibration.data_sha256 == file.sha256,
             resamples=options.resamples,
             assume_tied=options.assume_tied,
-            seconds=time.monotonic() - started,
+            spent=spent,
         )
         rows = [row for pair in file.pairs if pair.id in progress.pairs for row in progress.pairs[pair.id].claims]
         write_atomically(out / "claims.jsonl", "".join(row.model_dump_json() + "\n" for row in rows))
@@ -169,14 +178,19 @@ async def _check_pairs(
                 await checker.acheck(Answer(id=f"{pair.id}/{side}", question=pair.question, text=text))
                 for side, text in (("original", pair.original), ("injected", pair.injected))
             ]
-        except (StageError, PluginError) as error:
+        except (StageError, PluginError, RunError) as error:
             failed[pair.id] = str(error)
         else:
+            if checker.exhausted and any(report.accounting.error for report in reports):
+                # Its claims were not tried, which says nothing about the pair: it is left for a resumed run.
+                failed[pair.id] = f"not finished: {checker.exhausted}."
+                return tick()
             progress.add_pair(record_pair(pair, reports[0], reports[1], checker.policy))
         tick()
 
     tick()
-    await _at_once([pair for pair in pairs if pair.id not in progress.pairs], check, jobs)
+    waiting = [pair for pair in pairs if pair.id not in progress.pairs]
+    await together(waiting, check, limiter=anyio.CapacityLimiter(jobs))
     return [PairError(pair=pair.id, error=failed[pair.id]) for pair in pairs if pair.id in failed]
 
 
@@ -199,38 +213,11 @@ async def _run_controls(
         done = progress.controls.get((control, pair))
         return done is not None and done.donor == donor and not done.error
 
-    await _at_once([task for task in wanted if not is_done(*task)], judge, jobs)
+    waiting = [task for task in wanted if not is_done(*task)]
+    await together(waiting, judge, limiter=anyio.CapacityLimiter(jobs))
     found: dict[ControlName, list[ControlRecord]] = {"no_evidence": []}
     if lenders:
         found["shuffled_evidence"] = []
     for control, pair, _ in wanted:
         found[control].append(progress.controls[control, pair])
     return found
-
-
-async def _at_once(items: Sequence[T], work: Callable[[T], Awaitable[None]], jobs: int) -> None:
-    """Do the work on all items, ``jobs`` at a time; the first exception stops the rest and is raised as it is."""
-    limiter = anyio.CapacityLimiter(jobs)
-    failures: list[Exception] = []
-
-    async with anyio.create_task_group() as group:
-
-        async def one(item: T) -> None:
-            async with limiter:
-                try:
-                    await work(item)
-                except Exception as error:
-                    failures.append(error)
-                    group.cancel_scope.cancel()
-
-        for item in items:
-            group.start_soon(one, item)
-    if failures:
-        raise _innermost(failures[0])
-
-
-def _innermost(error: Exception) -> Exception:
-    """Return the one exception that a group of one holds."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

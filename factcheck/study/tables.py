@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from factcheck.render import cost_line
 from factcheck.study.report import (
     Comparison,
     Control,
@@ -132,6 +133,8 @@ def _render(
         ],
     )
     parts.append(_account(report))
+    if cost := cost_line(report.cost.stages, report.cost.http_requests):
+        parts.append(name(cost))
     parts += [f"Warning: {name(warning)}" for warning in report.warnings]
     parts += [f"Skipped line {skipped.line}: {name(skipped.reason)}." for skipped in source.skipped]
     parts += [f"Not checked: {name(failed.pair)}: {name(failed.error)}" for failed in report.errors]

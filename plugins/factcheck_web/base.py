@@ -9,7 +9,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
-import anyio
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from factcheck.errors import ConfigError, PermanentError, RateLimitedError, TransientError
@@ -185,26 +184,6 @@ def make_net(settings: NetSettings, rate: Rate, *, per_second: float | None = No
     chosen = settings.model_copy(update={"allow_private": True}) if private else settings
     limit = RateLimit(per_second=per_second or rate.per_second, burst=rate.burst, concurrency=rate.concurrency)
     return Net(chosen, rate=limit)
-
-
-async def together(calls: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Run calls at the same time and return their results in order; the first error in order is raised as it is."""
-    pending = list(calls)
-    results: dict[int, T] = {}
-    errors: dict[int, Exception] = {}
-
-    async def run(index: int) -> None:
-        try:
-            results[index] = await pending[index]()
-        except Exception as error:
-            errors[index] = error
-
-    async with anyio.create_task_group() as group:
-        for index in range(len(pending)):
-            group.start_soon(run, index)
-    if errors:
-        raise errors[min(errors)]
-    return [results[index] for index in range(len(pending))]
 
 
 def find_key(settings: Any, name: str, *, needed: bool = True) -> SecretStr | None:

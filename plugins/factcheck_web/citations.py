@@ -7,7 +7,6 @@ nor a title that is not the work's own appears in the text of a passage, where i
 from __future__ import annotations
 
 import difflib
-import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pydantic import Field, SecretStr
 from factcheck.net import Net
 from factcheck.schema import Model, Passage, Query
 from factcheck.text.spelling import fold
+from factcheck.together import together
 from factcheck_web import clinicaltrials, crossref, eutils
 from factcheck_web.base import (
     Hit,
@@ -29,7 +29,6 @@ from factcheck_web.base import (
     read_reply,
     restate,
     text_id,
-    together,
 )
 from factcheck_web.clinicaltrials import NCT, Study
 from factcheck_web.crossref import Crossref, Work
@@ -170,7 +169,7 @@ class CitationRetriever:
 
     async def look_up(self, cited: Sequence[Cited], *, titles: Sequence[str] = ()) -> list[CitationRecord]:
         """Return a record for each citation, in order; ``titles`` are those that the text quotes beside identifiers."""
-        return await together([functools.partial(self._one, item, tuple(titles)) for item in cited])
+        return await together(cited, lambda item: self._one(item, tuple(titles)))
 
     async def _one(self, cited: Cited, titles: tuple[str, ...]) -> CitationRecord:
         looked_up = {"doi": self._doi, "pmid": self._pmid, "nct": self._nct, "title": self._by_title}

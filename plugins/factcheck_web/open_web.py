@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 from typing import Any
 
@@ -12,7 +11,8 @@ from pydantic import Field
 from factcheck.errors import MissingExtraError, RetrievalError
 from factcheck.net import Net
 from factcheck.schema import Passage, Query
-from factcheck_web.base import KeySettings, WebRetriever, WebSettings, together
+from factcheck.together import together
+from factcheck_web.base import KeySettings, WebRetriever, WebSettings
 from factcheck_web.fetch import FetchSettings, PageFetcher
 from factcheck_web.texts import search_query
 
@@ -47,7 +47,7 @@ class OpenWebRetriever(WebRetriever):
         """
         found = await super().retrieve(query, k)
         first, rest = found[: self.settings.pages], found[self.settings.pages :]
-        read = await together([functools.partial(self._read, passage, query.text) for passage in first])
+        read = await together(first, lambda passage: self._read(passage, query.text))
         distinct: dict[str, Passage] = {}
         for passage in (*read, *rest):
             distinct.setdefault(passage.id, passage)

@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr
 from factcheck.checkers.drugs import find_drugs
 from factcheck.corpus.chunking import chunk_spans
 from factcheck.text.lexicon import words as lexicon
+from factcheck.together import together
 from factcheck_web.base import (
     Hit,
     KeySettings,
@@ -24,7 +25,6 @@ from factcheck_web.base import (
     reject,
     restate,
     text_id,
-    together,
 )
 from factcheck_web.excerpts import closeness
 from factcheck_web.texts import content_words, iso_date, one_line
@@ -158,7 +158,11 @@ class OpenFdaRetriever(WebRetriever):
         """Return the hits; of equal texts in several labels the first counts."""
         drugs = drug_names(text)[:DRUGS]
         guesses = () if drugs else tuple(word for word in content_words(text, limit=40) if _may_be_a_drug(word))[:12]
-        labels = [label for found in await together(self._asking(drugs or [guesses])) for label in found]
+        labels = [
+            label
+            for found in await together(list(self._asking(drugs or [guesses])), lambda ask: ask())
+            for label in found
+        ]
         if guesses:
             # The words were a guess, and a label must bear one of them as its name.
             labels = [label for label in labels if _bears(label, guesses)]

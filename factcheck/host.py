@@ -1,0 +1,106 @@
+"""What a run lends to its components: models that share one budget and one ledger, searches, and other judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from factcheck.config import Settings, nearest, validate_table
+from factcheck.errors import ConfigError
+from factcheck.interfaces import Search
+from factcheck.ledger import Ledger
+from factcheck.llm import Budget, ModelClient, ModelRole, ModelSettings, roles_differ
+from factcheck.model_tables import DEFAULT, inherited
+from factcheck.schema import Fingerprint
+
+ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
+
+
+class Host:
+    """Lend components what they share. ``judge`` and ``search`` are how the pipeline makes a judge and searches."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        budget: Budget,
+        ledger: Ledger | None,
+        search: Callable[[Sequence[str]], Search],
+        judge: Callable[[str], tuple[Any, Fingerprint]],
+    ) -> None:
+        self.budget = budget
+        self._settings = settings
+        self._ledger = ledger
+        self._search = search
+        self._judge = judge
+        self._clients: list[ModelClient] = []
+        self._judges: list[ModelSettings] = []
+        self._models = model_tables(settings.models)
+
+    def client(self, role: ModelRole, settings: ModelSettings | None = None) -> tuple[ModelClient, str]:
+        """Return the client for a role and the name of its model; ``settings`` None is the model of the run for it.
+
+        Components whose settings are equal share a client, and with it its limits. Raise ConfigError if no model is named
+        for the role, or if a judge is the model that wrote the answers.
+        """
+        chosen = settings if settings is not None else self._models.get(role, self._models.get(DEFAULT))
+        if chosen is None:
+            raise ConfigError(
+                f"no model is named for the {role.replace('_', ' ')}.",
+                hint=f"Give --model NAME (and --base-url URL), or a table [models.{role}] or [models.default].",
+            )
+        if role in ("judge", "grader"):
+            roles_differ(chosen, self._settings.graded_model)
+            self._judges.append(chosen)
+        for client in self._clients:
+            if client.settings == chosen:
+                return client, chosen.model
+        client = self.make_client(chosen)
+        self._clients.append(client)
+        return client, chosen.model
+
+    def make_client(self, settings: ModelSettings) -> ModelClient:
+        """Return a new client that shares the budget and the ledger of the run."""
+        return ModelClient(settings, budget=self.budget, ledger=self._ledger)
+
+    def check_author(self, model: object) -> None:
+        """Raise ConfigError if a judge that was lent is the model that wrote an answer; anything but a text names none."""
+        if isinstance(model, str):
+            for judge in self._judges:
+                roles_differ(judge, model)
+
+    def prompts(self) -> Path | None:
+        """Return the folder of prompts that take precedence, None if there is none."""
+        return self._settings.prompts
+
+    def search(self, retrievers: Sequence[str] = ()) -> Search:
+        """Return what sends a query to the named retrievers, to those of the run for ``()``."""
+        return self._search(retrievers)
+
+    def judge(self, name: str) -> tuple[Any, Fingerprint]:
+        """Return a judge by its registered name, connected, with its fingerprint."""
+        return self._judge(name)
+
+    @property
+    def requests(self) -> int:
+        """Return how many HTTP requests the model clients have made, retries included."""
+        return sum(client.requests for client in self._clients)
+
+
+def model_tables(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, ModelSettings]:
+    """Return the settings of the models by role; a role takes from ``default`` what its own table leaves open.
+
+    Keys and headers are not taken over to another server, nor a price to another model. Raise ConfigError for a role that
+    there is not, and for settings that do not fit.
+    """
+    known = (DEFAULT, *ROLES)
+    for name in tables:
+        if name not in known:
+            hint = f"{nearest(name, known)}Known: {', '.join(known)}."
+            raise ConfigError(f"[models.{name}] names no model role.", hint=hint)
+    base = tables.get(DEFAULT, {})
+    return {
+        name: validate_table(ModelSettings, inherited(base, table), where=f"[models.{name}]")
+        for name, table in tables.items()
+    }
