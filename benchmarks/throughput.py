@@ -39,6 +39,7 @@ from factcheck.schema import Answer
 from factcheck.study.pairs import PairFile, read_pairs
 from factcheck.study.run import StudyOptions, run_study
 
+LEDGERS = {"without": (False,), "with": (True,), "both": (False, True)}
 HERE = Path(__file__).resolve().parent
 DRUGS = (
     *("metformin", "lisinopril", "warfarin", "apixaban", "amoxicillin"),
@@ -146,7 +147,7 @@ def warm(checker: FactChecker) -> None:
 
 def wall(options: argparse.Namespace) -> None:
     """Print the wall time of a study over the least that its calls could take."""
-    for ledger in (False, True):
+    for ledger in LEDGERS[options.ledger]:
         with tempfile.TemporaryDirectory() as folder, serving(options.latency) as server:
             file = write_pairs(Path(folder) / "pairs.jsonl", options.pairs, options.claims)
             more = {"ledger": Path(folder) / "ledger.sqlite"} if ledger else {}
@@ -275,6 +276,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--answers", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--ledger", choices=tuple(LEDGERS), default="both", help="of wall (default: both)")
     parser.add_argument("--checkers", choices=("all", "none"), default="all")
     options = parser.parse_args()
     print(f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")

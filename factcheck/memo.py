@@ -33,6 +33,12 @@ class Memo(Generic[T]):
     def __len__(self) -> int:
         return len(self._kept)
 
+    def kept(self, key: str) -> T | None:
+        """Return the result that is held under ``key``, None if there is none."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
     async def obtain(self, key: str, compute: Callable[[], Awaitable[T]]) -> T:
         """Return the result under ``key``, computing it if there is none.
 

@@ -253,8 +253,11 @@ class FactChecker:
         keys = [claim.key for claim in claims]
         for key, claim in zip(keys, claims, strict=True):
             firsts.setdefault(key, claim)
-        results = await together(list(firsts.values()), self._check_claim, limiter=self._limiter())
-        found = dict(zip(firsts, results, strict=True))
+        held = {key: self._memo.kept(key) for key in firsts}
+        found = {key: checked for key, checked in held.items() if checked is not None}
+        missing = {key: claim for key, claim in firsts.items() if key not in found}
+        results = await together(list(missing.values()), self._check_claim, limiter=self._limiter())
+        found |= zip(missing, results, strict=True)
         return [
             found[key].rebound(claim, again=firsts[key] is not claim) for key, claim in zip(keys, claims, strict=True)
         ]

@@ -16,12 +16,14 @@ from anyio.lowlevel import RunVar
 from factcheck.breaker import Breaker
 from factcheck.calling import broken, call, examined_list, reason_of
 from factcheck.errors import UserError
+from factcheck.memo import Memo
 from factcheck.schema import Evidence, Passage, Query, Retrieval
 from factcheck.threads import Threads
 from factcheck.together import together
 
 # Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet" (SIGIR 2009), use 60.
 RRF_CONSTANT = 60
+MEMO_SIZE = 512
 # Of plain functions, which take turns in the interpreter anyway.
 THREADS = 8
 
@@ -48,16 +50,24 @@ class Source:
     recorded: Recorded | None = field(default=None, repr=False)
     time_left: Callable[[], float | None] = field(default=lambda: None, repr=False)
     breaker: Breaker = field(default_factory=Breaker, repr=False)
+    # The claims of an answer share queries, the question among them, for which a service would be paid each time.
+    memo: Memo[Retrieval] = field(default_factory=lambda: Memo(MEMO_SIZE, keeps=lambda r: r.status == "ok"), repr=False)
     # Bound to the event loop, because a checker may be used from several loops one after the other.
     limiter: RunVar[anyio.CapacityLimiter] = field(default_factory=_limiter, repr=False)
     threads: Threads = field(default_factory=Threads, repr=False)
 
     async def retrieve(self, query: Query, k: int) -> Retrieval:
-        """Return what is recorded, or ask once; every failure but a UserError becomes a Retrieval that says what went wrong."""
+        """Return what is known for an equal query or recorded, or ask once.
+
+        Every failure but a UserError becomes a Retrieval that says what went wrong.
+        """
+        found = await self.memo.obtain(f"{k} {query.text}", lambda: self._recorded(query, k))
+        return found if found.query_id == query.id else found.model_copy(update={"query_id": query.id})
+
+    async def _recorded(self, query: Query, k: int) -> Retrieval:
         if self.recorded is None:
             return await self._ask(query, k)
-        found = await self.recorded(query, k, lambda: self._ask(query, k))
-        return found.model_copy(update={"query_id": query.id})
+        return await self.recorded(query, k, lambda: self._ask(query, k))
 
     async def _ask(self, query: Query, k: int) -> Retrieval:
         try:
@@ -123,8 +133,14 @@ async def retrieve_all(queries: Sequence[Query], sources: Sequence[Source], k: i
 
     Raise the UserError of a source.
     """
+    quick = [source for source in sources if getattr(source.retriever, "quick", False)]
+    # A task costs as much as a quick query; those do not wait, and so need none of their own.
+    found = {(query.id, source.name): await source.retrieve(query, k) for source in quick for query in queries}
     pairs = [(query, source) for query in queries for source in sources]
-    return await together(pairs, lambda pair: pair[1].retrieve(pair[0], k))
+    waiting = [pair for pair in pairs if (pair[0].id, pair[1].name) not in found]
+    others = await together(waiting, lambda pair: pair[1].retrieve(pair[0], k)) if waiting else []
+    found |= {(query.id, source.name): item for (query, source), item in zip(waiting, others, strict=True)}
+    return [found[query.id, source.name] for query, source in pairs]
 
 
 def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:

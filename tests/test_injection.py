@@ -226,6 +226,9 @@ class TestRendering:
             def __init__(self, data):
                 pass
 
+            def update(self, data):
+                pass
+
             def digest(self):
                 return next(draws)
 

@@ -1,12 +1,14 @@
 """Stage 3: a retriever that fails in any way is a failed retrieval, the others count, and fusion is exact."""
 
 import asyncio
+import itertools
 import math
 import os
 import runpy
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +35,9 @@ def changed(passage, **fields):
 
 def source(function, name="r", deadline=5.0, **fields):
     return Source(name, SimpleNamespace(retrieve=function), deadline, **fields)
+
+
+NUMBERS = itertools.count()
 
 
 def ask(*sources, k=3, queries=None):
@@ -170,7 +175,7 @@ def test_results_are_ordered_by_query_then_by_source_whoever_replies_first():
     def fast(asked, k):
         return passages(f"{asked.id} fast")
 
-    asked = [query(id="q1"), query(id="q2")]
+    asked = [query("one", id="q1"), query("two", id="q2")]
     found = ask(source(slow_for_early, "slow"), source(fast, "fast"), queries=asked)
     assert [(r.query_id, r.retriever) for r in found] == [
         ("q1", "slow"),
@@ -202,7 +207,7 @@ def test_a_source_is_asked_a_few_queries_at_a_time_and_each_source_has_its_own_f
 
         return source(retrieve, name, concurrency=3)
 
-    ask(counting("a"), counting("b"), queries=[query(id=f"q{i}") for i in range(9)])
+    ask(counting("a"), counting("b"), queries=[query(f"query {i}", id=f"q{i}") for i in range(9)])
     assert most == {"a": 3, "b": 3}
 
 
@@ -232,7 +237,7 @@ class TestCircuitBreaker:
         return source(retrieve, concurrency=1), seen
 
     def queries(self, n):
-        return [query(id=f"q{i}") for i in range(n)]
+        return [query(f"query {next(NUMBERS)}", id=f"q{i}") for i in range(n)]
 
     def test_it_opens_after_failures_in_a_row_and_says_so(self):
         one, seen = self.flaky([True] * 20)
@@ -280,6 +285,48 @@ class TestCircuitBreaker:
         one, _ = self.flaky([True] * 20)
         found = ask(one, source(lambda asked, k: [], "good"), queries=self.queries(12))
         assert {r.status for r in found if r.retriever == "good"} == {"ok"}
+
+
+def test_equal_queries_are_sent_once_and_a_failure_is_none():
+    seen = []
+
+    async def retrieve(asked, k):
+        seen.append((asked.text, k))
+        await anyio.sleep(0.01)
+        if len(seen) == 1:
+            raise TransientError("down.")
+        return passages("found")
+
+    one = source(retrieve)
+    failed = ask(one, queries=[query("same", id=f"q{i}") for i in range(3)])
+    assert [(r.query_id, r.status) for r in failed] == [("q0", "failed"), ("q1", "failed"), ("q2", "failed")]
+    found = ask(one, queries=[query("same", id="q3"), query("other", id="q4"), query("same", id="q5")])
+    assert [(r.query_id, r.status) for r in found] == [("q3", "ok"), ("q4", "ok"), ("q5", "ok")]
+    assert ask(one, k=2, queries=[query("same", id="q6")])[0].status == "ok"
+    assert seen == [("same", 3), ("same", 3), ("other", 3), ("same", 2)]
+
+
+def test_a_quick_retriever_is_asked_where_the_others_wait():
+    threads = set()
+
+    class Quick:
+        quick = True
+
+        def retrieve(self, asked, k):
+            threads.add(threading.current_thread())
+            return passages(asked.text)
+
+    one = Source("quick", Quick(), 5.0)
+    found = ask(
+        one, source(lambda asked, k: passages("slow"), "slow"), queries=[query("a", id="q1"), query("b", id="q2")]
+    )
+    assert [(r.query_id, r.retriever) for r in found] == [
+        ("q1", "quick"),
+        ("q1", "slow"),
+        ("q2", "quick"),
+        ("q2", "slow"),
+    ]
+    assert threads == {threading.main_thread()}
 
 
 def test_a_source_serves_a_second_event_loop():

@@ -7,7 +7,6 @@ in none of them, however it is written; so equal inputs give equal prompts, and 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -45,9 +44,11 @@ def mark_for(*texts: str) -> str:
     held = ["".join(map(_squeezed, text.split("\n"))) for text in texts]
     draw = 0
     while True:
-        source = json.dumps([draw, *texts], ensure_ascii=True)
-        digest = hashlib.sha256(source.encode()).digest()
-        mark = "".join(_LETTERS[byte & 15] for byte in digest[:_LENGTH])
+        digest = hashlib.sha256(str(draw).encode())
+        for text in texts:
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(b"%d " % len(data) + data)
+        mark = "".join(_LETTERS[byte & 15] for byte in digest.digest()[:_LENGTH])
         if not any(mark in text for text in held):
             return mark
         draw += 1
