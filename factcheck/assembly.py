@@ -13,7 +13,7 @@ import anyio.to_thread
 from factcheck.calibrate import Calibration
 from factcheck.checking import CheckerProcesses
 from factcheck.config import Settings
-from factcheck.errors import ConfigError
+from factcheck.errors import ConfigError, PromptError
 from factcheck.host import Host, model_tables
 from factcheck.interfaces import Search
 from factcheck.ledger import Ledger
@@ -51,14 +51,18 @@ class Assembly:
         bounds = (settings.max_usd, settings.max_calls, settings.max_tokens, settings.deadline)
         self.budget = Budget(*bounds, prices=prices)
         self.sources = [self._source(name) for name in settings.retrievers]
+        if settings.domains and not any(self._listens_to_domains(source.retriever) for source in self.sources):
+            hint = "Name a retriever that has one, such as web/brave, or leave out --domains."
+            raise ConfigError("no retriever of the run has an allow-list of domains.", hint=hint)
         self._searched: dict[str, Source] = {}
         self._judges: list[tuple[Any, Fingerprint]] = []
-        model_tables(settings.models)  # before a ledger is made
+        model_tables(settings.models, secrets=False)  # before a ledger is made
         self.ledger = self._open_ledger(usual_ledger)
         try:
             self.host = self._make_host()
             for component in self.components:
                 self._connect(component)
+            self._check_prompts()
         except BaseException:
             self.close()
             raise
@@ -179,6 +183,20 @@ class Assembly:
         connect = getattr(component, "connect", None)
         if connect is not None:
             connect(self.host)
+
+    @staticmethod
+    def _listens_to_domains(retriever: Any) -> bool:
+        return hasattr(getattr(retriever, "settings", None), "domains")
+
+    def _check_prompts(self) -> None:
+        """Raise PromptError for a folder of prompts of which the run would ask with none."""
+        folder = self.settings.prompts
+        parts = [*self.components, *(judge for judge, _ in self._judges)]
+        used = sorted({name for part in parts for name in getattr(part, "prompt_ids", ())})
+        if folder is None or not folder.is_dir() or any((folder / f"{name}.md").is_file() for name in used):
+            return
+        asked = f"It asks with: {', '.join(used)}." if used else "It asks no model."
+        raise PromptError(f"'{folder}' holds no prompt that this run asks with.", hint=asked)
 
     def _search_with(self, names: Sequence[str]) -> Search:
         """Return what searches for a judge, with the retrievers of these names or those of the run."""

@@ -109,3 +109,16 @@ def check_gathered(
         if not kept:
             raise broken("judge", judge, rule)
     return queries, retrievals, evidence
+
+
+def failed_searches(checked: Sequence[Checked]) -> list[str]:
+    """Warn of retrievers that failed, because a claim may have its verdict from what the others found."""
+    found: dict[str, list[Retrieval]] = {}
+    for item in (retrieval for claim in checked for retrieval in claim.retrievals):
+        found.setdefault(item.retriever, []).append(item)
+    warnings = []
+    for name, items in found.items():
+        failed = [item for item in items if item.status != "ok"]
+        if failed:
+            warnings.append(f"retriever '{name}' failed on {len(failed)} of {len(items)} searches: {failed[0].error}")
+    return warnings

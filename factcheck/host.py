@@ -14,11 +14,14 @@ from factcheck.llm import Budget, ModelClient, ModelRole, ModelSettings, roles_d
 from factcheck.model_tables import DEFAULT, inherited
 from factcheck.schema import Fingerprint
 
+SECRETS = ("key", "headers")
 ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
 
 
 class Host:
     """Lend components what they share. ``judge`` and ``search`` are how the pipeline makes a judge and searches."""
+
+    sends = True
 
     def __init__(
         self,
@@ -36,7 +39,7 @@ class Host:
         self._judge = judge
         self._clients: list[ModelClient] = []
         self._judges: list[ModelSettings] = []
-        self._models = model_tables(settings.models)
+        model_tables(settings.models, secrets=False)  # a mistake is one although no stage asks
 
     def client(self, role: ModelRole, settings: ModelSettings | None = None) -> tuple[ModelClient, str]:
         """Return the client for a role and the name of its model; ``settings`` None is the model of the run for it.
@@ -44,7 +47,7 @@ class Host:
         Components whose settings are equal share a client, and with it its limits. Raise ConfigError if no model is named
         for the role, or if a judge is the model that wrote the answers.
         """
-        chosen = settings if settings is not None else self._models.get(role, self._models.get(DEFAULT))
+        chosen = settings if settings is not None else self._model(role)
         if chosen is None:
             raise ConfigError(
                 f"no model is named for the {role.replace('_', ' ')}.",
@@ -63,6 +66,13 @@ class Host:
     def make_client(self, settings: ModelSettings) -> ModelClient:
         """Return a new client that shares the budget and the ledger of the run."""
         return ModelClient(settings, budget=self.budget, ledger=self._ledger)
+
+    def _model(self, role: ModelRole) -> ModelSettings | None:
+        """Return the settings of the model for a role; those of a replay, which sends nothing, have no key."""
+        tables = self._settings.models
+        name = role if role in tables else DEFAULT
+        wanted = {key: tables[key] for key in (DEFAULT, name) if key in tables}
+        return model_tables(wanted, secrets=self.sends and not self._settings.replay).get(name)
 
     def check_author(self, model: object) -> None:
         """Raise ConfigError if a judge that was lent is the model that wrote an answer; anything but a text names none."""
@@ -88,10 +98,11 @@ class Host:
         return sum(client.requests for client in self._clients)
 
 
-def model_tables(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, ModelSettings]:
+def model_tables(tables: Mapping[str, Mapping[str, Any]], *, secrets: bool = True) -> dict[str, ModelSettings]:
     """Return the settings of the models by role; a role takes from ``default`` what its own table leaves open.
 
-    Keys and headers are not taken over to another server, nor a price to another model. Raise ConfigError for a role that
+    Keys and headers are not taken over to another server, nor a price to another model; without ``secrets`` they are left out,
+    and need not be there. Raise ConfigError for a role that
     there is not, and for settings that do not fit.
     """
     known = (DEFAULT, *ROLES)
@@ -100,7 +111,12 @@ def model_tables(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, ModelSett
             hint = f"{nearest(name, known)}Known: {', '.join(known)}."
             raise ConfigError(f"[models.{name}] names no model role.", hint=hint)
     base = tables.get(DEFAULT, {})
+    found = {name: inherited(base, table) for name, table in tables.items()}
+    if not secrets:
+        found = {name: {key: table[key] for key in table if key not in SECRETS} for name, table in found.items()}
     return {
-        name: validate_table(ModelSettings, inherited(base, table), where=f"[models.{name}]")
-        for name, table in tables.items()
+        name: validate_table(ModelSettings, table, where=f"[models.{name}]")
+        for name, table in found.items()
+        # A default may be there for what the roles have in common alone.
+        if name != DEFAULT or "model" in table or len(found) == 1
     }

@@ -148,7 +148,7 @@ class Ledger:
             raise NotStoredError(f"a value of kind '{kind}' is no JSON: {error}.") from error
         if reason := failure_in(value):
             raise NotStoredError(f"a value of kind '{kind}' is a failure ({reason}), and failures are never stored.")
-        return await self._write(file, kind, key, fingerprint, value_json, dict(cost or {}))
+        return await self._keep(kind, key, fingerprint, value_json, dict(cost or {}))
 
     async def remember(
         self,
@@ -226,10 +226,9 @@ class Ledger:
             text = _dumped(plain)
         except (TypeError, ValueError) as error:
             raise NotStoredError(f"a result of kind '{kind}' is no JSON: {error}.") from error
-        file = self._opened()
-        if file is None or failure_in(plain):
+        if self.mode == "off" or failure_in(plain):
             return text
-        return await self._write(file, kind, key, fingerprint, text, cost(value) if cost else {})
+        return await self._keep(kind, key, fingerprint, text, cost(value) if cost else {})
 
     @contextlib.contextmanager
     def _leading(self, flight: _Flight, kind: str, key: str) -> Any:
@@ -246,9 +245,10 @@ class Ledger:
             with self._lock:
                 self._flights.pop((kind, key), None)
 
-    async def _write(
-        self, file: LedgerFile, kind: str, key: str, fingerprint: object, text: str, cost: Mapping[str, Any]
-    ) -> str:
+    async def _keep(self, kind: str, key: str, fingerprint: object, text: str, cost: Mapping[str, Any]) -> str:
+        file = self._opened()
+        if file is None:
+            return text
         maker = fingerprint if isinstance(fingerprint, Maker) else Maker(fingerprint)
         costs = json.dumps(redacted(_plain(cost)), sort_keys=True) if cost else "{}"
         entry = Entry(kind, key, maker.shown, self._version, int(time.time()), costs, text)

@@ -19,7 +19,7 @@ from anyio.lowlevel import RunVar
 from factcheck.assembly import Assembly
 from factcheck.calibrate import default_calibration
 from factcheck.calling import broken, call, examined_list, reason_of
-from factcheck.checked import Checked, check_gathered, without_answer
+from factcheck.checked import Checked, check_gathered, failed_searches, without_answer
 from factcheck.checking import CheckerProcesses
 from factcheck.config import Settings, validate_table
 from factcheck.decompose import uncarried_numbers
@@ -177,7 +177,7 @@ class FactChecker:
             for claim, found in zip(claims, checked, strict=True)
         )
         missing = await anyio.to_thread.run_sync(uncarried_numbers, subject, claims)
-        warnings = [*split.warnings, *_silence(subject, claims)]
+        warnings = [*split.warnings, *_silence(subject, claims), *failed_searches(checked)]
         return AnswerReport(
             answer=subject,
             claims=tuple(claims),

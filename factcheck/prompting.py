@@ -84,7 +84,7 @@ def load_prompts(folder: Path | None = None) -> dict[str, Prompt]:
     if folder is not None:
         if not folder.is_dir():
             raise PromptError(
-                f"'{folder}' is no folder of prompts.", hint="Give a folder with files such as judge.evidence.v1.md."
+                f"'{folder}' is no folder of prompts.", hint="Give a folder with files such as judge.evidence.v2.md."
             )
         for path in sorted(folder.glob("*.md")):
             sources[path.name] = (_read(path), str(folder))

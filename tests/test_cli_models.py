@@ -21,6 +21,7 @@ pytest.importorskip("rank_bm25")
 from factcheck.cli import main as cli
 from factcheck.ledger import Ledger
 from factcheck.llm import ModelSettings
+from factcheck.prompting import load_prompt
 
 BAD = runpy.run_path(str(Path(__file__).with_name("misbehaving.py")))
 FAKES = runpy.run_path(str(Path(__file__).with_name("llm_stage_fakes.py")))
@@ -74,7 +75,9 @@ class Model:
         schema = body["response_format"]["json_schema"]["schema"]
         given = {"messages": body["messages"], "schema": schema, "sample": 0}
         self.asked.append(claim)
-        self.keys.append(Ledger.key("structured", self._fingerprint, given))
+        asked_with = "judge.evidence.v2" if "claim" in parts else "decompose.atomic.v2"
+        maker = {**self._fingerprint, "prompt_sha256": load_prompt(asked_with).sha256}
+        self.keys.append(Ledger.key("structured", maker, given))
         if behave := self.fails(claim):
             return await behave(seen, writer)
         judged = FAKES["literal_judge"](prompt, 1) | {"rationale": self.reason.format(len(self.asked))}

@@ -361,6 +361,8 @@ class TestCheck:
             Rehearsal.from_settings(Settings.model_validate(fields), plugins=extra())
 
     def test_without_a_model_there_is_no_call(self, dry, run):
+        pytest.importorskip("pint")
+        pytest.importorskip("Stemmer")
         (Path("factcheck.toml")).write_text('retrievers = ["t/local"]\ncheckers = []\n', encoding="utf-8")
         assert dry("check", "answer.md")["stages"] == []
         assert "No model would be called." in run("check", "answer.md", "--dry-run")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from factcheck.config import Settings
-from factcheck.errors import ConfigError
+from factcheck.errors import ConfigError, PromptError
 from factcheck.host import Host, model_tables
 from factcheck.ledger import Ledger
 from factcheck.llm import Budget, ModelSettings
@@ -112,6 +112,19 @@ class TestClients:
             lender.client("judge")
 
 
+class TestSecrets:
+    def test_a_replay_needs_no_key_and_a_run_does(self, monkeypatch):
+        monkeypatch.delenv("MY_KEY", raising=False)
+        tables = {"models": {"default": {"model": "m", "key": {"env": "MY_KEY"}}, "judge": {"model": "j"}}}
+        assert host(**tables, replay=True).client("judge")[1] == "j"
+        with pytest.raises(ConfigError, match="MY_KEY, which is not set"):
+            host(**tables).client("judge")
+
+    def test_a_model_that_no_stage_asks_needs_none_either(self, monkeypatch):
+        monkeypatch.delenv("MY_KEY", raising=False)
+        host(models={"default": {"model": "m", "key": {"env": "MY_KEY"}}})
+
+
 class TestAuthors:
     @pytest.mark.parametrize("graded", ["gpt-9", "openai/GPT-9", "gpt-9-2026-01-02"])
     def test_a_judge_is_not_the_model_that_wrote_the_answers(self, graded):
@@ -162,3 +175,27 @@ def test_a_stage_is_known_by_its_model_with_parameters_and_server_and_by_no_key(
         assert judge_of(**change).digest != first.digest
     for change in ({"key": "other"}, {"timeout": 9.0}, {"concurrency": 3}):
         assert judge_of(**change).digest == first.digest
+
+
+class TestWhatWouldChangeNothing:
+    def run(self, **settings):
+        given = {
+            "judge": "llm",
+            "retrievers": ("web/searxng",),
+            "models": {"default": {"model": "m", "base_url": "http://h/v1"}},
+        }
+        return FactChecker.from_settings(Settings.model_validate({**given, **WEB, **settings}))
+
+    def test_a_folder_of_prompts_that_nobody_asks_with(self, tmp_path):
+        (tmp_path / "judge.evidance.v2.md").write_text("x")
+        with pytest.raises(
+            PromptError, match=r"holds no prompt that this run asks with\. It asks with: judge\.batch\.v1, "
+        ):
+            self.run(prompts=tmp_path)
+
+    def test_domains_without_a_retriever_that_has_an_allow_list(self):
+        with self.run(domains=("who.int",)) as checker:
+            assert checker.manifest.components[2].settings["domains"] == ["who.int"]
+        pytest.importorskip("rank_bm25")
+        with pytest.raises(ConfigError, match="no retriever of the run has an allow-list"):
+            self.run(domains=("who.int",), retrievers=("bm25",), corpora=("clinical-starter",))

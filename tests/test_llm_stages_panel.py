@@ -154,6 +154,18 @@ class TestRecord:
         found = combine(CLAIM, given, "majority", (finding,))
         assert [f.field for f in found.findings] == ["f", "one", "two"]
 
+    def test_a_hard_finding_vetoes_each_supporting_vote(self):
+        hard = Finding(
+            checker="x", field="f", claim_value="v", relation="differs", hard=True, passage_id="p1", quote_span=(0, 4)
+        )
+        for labels in ((S, C), (S, S), (S, S, N)):
+            found = anyio.run(panel("majority", *labels).judge, CLAIM, EVIDENCE, (hard,))
+            assert found.label == C
+            verdict = decide(CLAIM, EVIDENCE, found, default_calibration())
+            assert verdict.label == C
+            assert "Rest" in [quote.text for quote in verdict.contradicting]
+            assert not verdict.supporting
+
     def searchers(self, judges):
         made = PanelJudge(PanelJudge.Settings(judges=tuple(judges)), judges=judges)
         return anyio.run(made.gather, CLAIM, make_evidence("start", claim_id=CLAIM.id))

@@ -313,3 +313,11 @@ def test_an_answer_of_words_without_a_claim_is_warned_of():
     assert report.accounting.extracted == 0
     assert report.warnings == ("no claim was made of the 3 words of the answer",)
     assert fact_checker(decomposer=lambda answer: []).check(" ").warnings == ()
+
+
+def test_a_retriever_that_fails_beside_one_that_works_is_warned_of():
+    report = fact_checker(
+        retriever={"good": lambda asked, k: passages(asked.text), "bad": raising(PermanentError("gone."))}
+    ).check("one\ntwo")
+    assert labels(report) == ["supported", "supported"]
+    assert report.warnings == ("retriever 't/bad' failed on 2 of 2 searches: [F323] gone.",)

@@ -10,7 +10,7 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("action", choices=("list", "show"), help="list all prompts, or show one whole")
-    parser.add_argument("id", nargs="?", metavar="ID", help="the prompt to show, such as judge.evidence.v1")
+    parser.add_argument("id", nargs="?", metavar="ID", help="the prompt to show, such as judge.evidence.v2")
     parser.add_argument(
         "--prompts", "--folder", dest="folder", type=Path, metavar="DIR", help="your own prompts, which take precedence"
     )

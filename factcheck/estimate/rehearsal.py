@@ -148,11 +148,8 @@ class Peek(Ledger):
         self.found[kind] += value is not None
         return value
 
-    async def store(
-        self, kind: str, key: str, fingerprint: object, value_json: str, *, cost: Mapping[str, Any] | None = None
-    ) -> str:
-        """Keep a value in memory."""
-        return self._new.setdefault((kind, key), value_json)
+    async def _keep(self, kind: str, key: str, fingerprint: object, text: str, cost: Mapping[str, Any]) -> str:
+        return self._new.setdefault((kind, key), text)
 
 
 class Estimator(ModelClient):
@@ -220,6 +217,8 @@ class StandIn:
 
 class _Host(Host):
     """Lend clients that estimate."""
+
+    sends = False
 
     def __init__(self, *args: Any, tally: Tally, **named: Any) -> None:
         super().__init__(*args, **named)

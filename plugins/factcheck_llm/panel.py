@@ -15,7 +15,7 @@ from factcheck.interfaces import Host
 from factcheck.judge import check_judgement, failed_judgement
 from factcheck.schema import Claim, Evidence, Finding, Judgement, Label, Model, Query, Quote, Retrieval, Stance, digest
 from factcheck.together import together
-from factcheck.verdicts import coverage
+from factcheck.verdicts import coverage, merge, objection, quoted
 from factcheck_llm.gathering import Gathered
 
 NAME = "panel"
@@ -107,7 +107,7 @@ class PanelJudge:
     async def _ask(self, name: str, claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> Judgement:
         try:
             found = await call(self._judges[name].judge, claim, evidence, findings)
-            return check_judgement(found, claim, evidence, name, findings)
+            return _after_veto(check_judgement(found, claim, evidence, name, findings), evidence)
         except (UserError, RunError):
             raise
         except Exception as error:  # one judge may raise anything; it loses its vote, and the panel says so
@@ -116,6 +116,20 @@ class PanelJudge:
 
 def _tupled(checked: tuple[list[Query], list[Retrieval], Evidence]) -> Gathered:
     return Gathered(tuple(checked[0]), tuple(checked[1]), checked[2])
+
+
+def _after_veto(judgement: Judgement, evidence: Evidence) -> Judgement:
+    """Return a judgement as it counts alone: a hard finding of a checker turns supported into contradicted before the vote."""
+    against = objection(judgement.findings)
+    if judgement.label is None or against is None or merge(judgement.label, judgement.stances) != "supported":
+        return judgement
+    kinds = {passage.id: "silent" for passage in evidence.passages}
+    if against.passage_id is not None:
+        kinds[against.passage_id] = "contradicts"
+    stances = tuple(Stance.model_validate({"passage_id": name, "stance": kind}) for name, kind in kinds.items())
+    return judgement.model_copy(
+        update={"label": "contradicted", "stances": stances, "quotes": quoted(against, evidence)}
+    )
 
 
 def combine(claim: Claim, given: Mapping[str, Judgement], rule: Rule, findings: tuple[Finding, ...] = ()) -> Judgement:
