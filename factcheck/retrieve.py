@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import time
@@ -70,30 +71,37 @@ class Source:
         return await self.recorded(query, k, lambda: self._ask(query, k))
 
     async def _ask(self, query: Query, k: int) -> Retrieval:
+        if getattr(self.retriever, "quick", False) is True:  # it neither waits nor can be cut short
+            return await self._asked(query, k, None)
         try:
             limiter = self.limiter.get()
         except LookupError:
             limiter = anyio.CapacityLimiter(self.concurrency)
             self.limiter.set(limiter)
         async with limiter:
-            if reason := self.breaker.refusal():
-                return Retrieval(query_id=query.id, retriever=self.name, status="skipped", error=reason)
-            started = time.perf_counter()
             left = self.time_left()
-            allowed = self.deadline if left is None else min(self.deadline, left)
-            try:
+            return await self._asked(query, k, self.deadline if left is None else min(self.deadline, left))
+
+    async def _asked(self, query: Query, k: int, allowed: float | None) -> Retrieval:
+        if reason := self.breaker.refusal():
+            return Retrieval(query_id=query.id, retriever=self.name, status="skipped", error=reason)
+        started = time.perf_counter()
+        try:
+            if allowed is None:
+                found = await call(self.retriever.retrieve, query, k)
+            else:
                 with anyio.move_on_after(allowed) as scope:
                     found = await call(self.retriever.retrieve, query, k, threads=self.threads)
                 if scope.cancelled_caught:
                     return self._failed(query, f"no reply within {allowed:g} s", started)
-                passages = check_passages(found, k, self.name)
-            except UserError:  # a missing key or a broken corpus is the same for every query
-                raise
-            except Exception as error:  # a plugin may raise anything; it must not cost the other retrievers' results
-                return self._failed(query, reason_of(error), started)
-            self.breaker.succeeded()
-            seconds = time.perf_counter() - started
-            return Retrieval(query_id=query.id, retriever=self.name, status="ok", passages=passages, seconds=seconds)
+            passages = check_passages(found, k, self.name)
+        except UserError:  # a missing key or a broken corpus is the same for every query
+            raise
+        except Exception as error:  # a plugin may raise anything; it must not cost the other retrievers' results
+            return self._failed(query, reason_of(error), started)
+        self.breaker.succeeded()
+        seconds = time.perf_counter() - started
+        return Retrieval(query_id=query.id, retriever=self.name, status="ok", passages=passages, seconds=seconds)
 
     def _failed(self, query: Query, reason: str, started: float) -> Retrieval:
         self.breaker.failed(reason)
@@ -155,7 +163,7 @@ def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:
     for retrieval in retrievals:
         best: dict[tuple[str, str], int] = {}
         for passage in retrieval.passages:
-            key = by_text.setdefault(" ".join(passage.text.split()), (passage.corpus, passage.id))
+            key = by_text.setdefault(_folded(passage.text), (passage.corpus, passage.id))
             first.setdefault(key, passage)
             best.setdefault(key, passage.rank)
         for key, rank in best.items():
@@ -171,3 +179,8 @@ def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:
         passages[name] = first[key].model_copy(update={"id": name, "rank": rank, "score": scores[key]})
     complete = all(retrieval.status == "ok" for retrieval in retrievals)
     return Evidence(claim_id=claim_id, passages=tuple(passages.values()), complete=complete)
+
+
+@functools.lru_cache(maxsize=2048)
+def _folded(text: str) -> str:
+    return " ".join(text.split())

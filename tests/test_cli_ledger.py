@@ -223,3 +223,10 @@ def test_the_command_starts_without_heavy_imports(path):
     assert "'numpy'" not in done.stdout
     assert "'httpx'" not in done.stdout
     assert done.stdout.rstrip().endswith(" 0")
+
+
+@pytest.mark.parametrize("action", ["prune", "export"])
+def test_a_kind_that_the_ledger_does_not_hold_is_a_mistake(capsys, path, action):
+    status, out, err = call(capsys, action, "--kind", "modle", path)
+    assert (status, out) == (2, "")
+    assert "no kind of entry in the ledger named 'modle'. Did you mean 'model'? Known: model, retrieval." in err

@@ -812,3 +812,11 @@ class TestKeep:
             for prompt, requests in (("a", 1), ("b", 2), ("a", 2)):
                 structured(client, prompt=prompt)
                 assert len(server.seen) == requests
+
+
+def test_a_missing_key_says_where_it_is_looked_for(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match=r"OPENAI_API_KEY holds no key\. Set OPENAI_API_KEY, or .* --key-env"):
+        ModelSettings(model="gpt-4.1-mini").secret()
+    with pytest.raises(ConfigError, match=r"add --api anthropic"):
+        ModelSettings(model="claude-sonnet-4-5").secret()

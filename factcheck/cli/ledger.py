@@ -61,9 +61,21 @@ def run(args: argparse.Namespace) -> int:
         raise LedgerError(f"there is no ledger '{args.file}'.", hint="Name the file of a recorded run.")
     file = LedgerFile(args.file, writable=args.action == "prune" and not args.dry_run)
     try:
+        _check_kinds(file, getattr(args, "kind", []))
         return {"info": _info, "prune": _prune, "export": _export}[args.action](file, args)
     finally:
         file.close()
+
+
+def _check_kinds(file: LedgerFile, named: list[str]) -> None:
+    """Raise UnknownNameError for a kind of which the ledger holds nothing: it may be misspelt."""
+    from factcheck.errors import UnknownNameError
+    from factcheck.ledger_upkeep import survey
+
+    known = [row.kind for row in survey(file).kinds] if named else []
+    for kind in named:
+        if kind not in known:
+            raise UnknownNameError("kind of entry in the ledger", kind, known)
 
 
 def _info(file: LedgerFile, args: argparse.Namespace) -> int:

@@ -125,7 +125,10 @@ class ModelSettings(Model):
         if self.base_url:
             return None
         usual = "ANTHROPIC_API_KEY" if self.api == "anthropic" else "OPENAI_API_KEY"
-        return _stripped(os.environ.get(usual, ""), f"the environment variable {usual}")
+        hint = f"Set {usual}, or name the key's variable with --key-env."
+        if self.api == "openai-chat" and family(self.model).startswith("claude"):
+            hint = "For Anthropic's own server add --api anthropic."
+        return _stripped(os.environ.get(usual, ""), f"the environment variable {usual}", hint)
 
 
 def roles_differ(judge: ModelSettings, graded_model: str) -> None:
@@ -146,9 +149,9 @@ def family(model: str) -> str:
     return name
 
 
-def _stripped(value: str, place: str) -> SecretStr:
+def _stripped(value: str, place: str, hint: str = "Set it, or name another place for the key.") -> SecretStr:
     if not value.strip():
-        raise ConfigError(f"{place} holds no key.", hint="Set it, or name another place for the key.")
+        raise ConfigError(f"{place} holds no key.", hint=hint)
     return SecretStr(value.strip())
 
 
