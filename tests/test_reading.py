@@ -159,14 +159,18 @@ def test_any_text(text, question, passages):
 
 def test_time_is_linear_in_the_length_of_a_passage():
     def seconds(copies):
-        text = "The patient takes one tablet with food and drinks a glass of water every morning. " * copies
-        started = time.perf_counter()
-        assert read(KIT["claim"](f"A tablet with food {copies}"), KIT["evidence"](text)).ranked
-        return time.perf_counter() - started
+        # The fastest of three, each of a text that was not read before: what the machine does beside can only slow one down.
+        times = []
+        for name in ("patient", "woman", "man"):
+            text = f"The {name} takes one tablet with food and drinks a glass of water every morning. " * copies
+            started = time.process_time()
+            assert read(KIT["claim"](f"A tablet with food {copies}"), KIT["evidence"](text)).ranked
+            times.append(time.process_time() - started)
+        return min(times)
 
     seconds(10)
-    short, long = seconds(500), seconds(2000)
-    assert long < 8 * short + 0.2
+    short, long = seconds(1000), seconds(8000)
+    assert long < 24 * short + 0.1
 
 
 def test_a_sentence_without_end_costs_no_more_than_its_length():
