@@ -27,10 +27,10 @@ from pydantic import (
 
 from factcheck.errors import ConfigError
 from factcheck.model_tables import overlaid
+from factcheck.redaction import MASK
 from factcheck.schema import Model
 
 FILE = "factcheck.toml"
-MASK = "**********"
 SECRET_NAME = re.compile(
     r"secret|passw(or)?d|passphrase|credential|authorization|bearer|(^|[_-])dsn([_-]|$)|^headers$"
     r"|((^|[_-])(token|key)|apikey|accesskey|privatekey)$",

@@ -163,7 +163,7 @@ def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:
     for retrieval in retrievals:
         best: dict[tuple[str, str], int] = {}
         for passage in retrieval.passages:
-            key = by_text.setdefault(_folded(passage.text), (passage.corpus, passage.id))
+            key = by_text.setdefault(folded(passage.text), (passage.corpus, passage.id))
             first.setdefault(key, passage)
             best.setdefault(key, passage.rank)
         for key, rank in best.items():
@@ -182,5 +182,6 @@ def fuse(claim_id: str, retrievals: Sequence[Retrieval], k: int) -> Evidence:
 
 
 @functools.lru_cache(maxsize=2048)
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return the text by which two passages count as one: white space of every kind is a single space."""
     return " ".join(text.split())

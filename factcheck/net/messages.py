@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-MASK = "**********"
+from factcheck.redaction import MASK
+
 DETAIL_LIMIT = 300
 # From this many characters on a secret is surely no word of a text.
 KEY_LENGTH = 16

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import NamedTuple, Self
 
-from factcheck.retrieve import RRF_CONSTANT
-from factcheck.schema import Evidence, Passage, Query, Retrieval
+from factcheck.retrieve import RRF_CONSTANT, folded
+from factcheck.schema import Evidence, Query, Retrieval
 
 
 class Gathered(NamedTuple):
@@ -44,13 +44,13 @@ class Gathered(NamedTuple):
         """
         passages = list(self.evidence.passages)
         ids = {passage.id for passage in passages}
-        seen = {_folded(passage) for passage in passages}
+        seen = {folded(passage.text) for passage in passages}
         found = [passage for item in retrievals for passage in item.passages]
         for passage in sorted(found, key=lambda passage: passage.rank):
             if len(passages) >= limit:
                 break
-            if _folded(passage) not in seen:
-                seen.add(_folded(passage))
+            if folded(passage.text) not in seen:
+                seen.add(folded(passage.text))
                 # One id may stand for different texts; quotes must still resolve.
                 names = (passage.id if n == 1 else f"{passage.id}#{n}" for n in count(1))
                 name = next(name for name in names if name not in ids)
@@ -63,7 +63,3 @@ class Gathered(NamedTuple):
         return self._replace(
             queries=(*self.queries, query), retrievals=(*self.retrievals, *retrievals), evidence=evidence
         )
-
-
-def _folded(passage: Passage) -> str:
-    return " ".join(passage.text.split())
